@@ -30,6 +30,13 @@ func NewError(reason, message string) *Error { return &Error{Reason: reason, Mes
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
+// RetriedAfter returns the error with when to retry.
+func (e *Error) RetriedAfter(after time.Duration) *Error {
+	out := *e
+	out.RetryAfter = after
+	return &out
+}
+
 // PendingError ends what waits for something that is on its way. It is not reported.
 type PendingError struct {
 	// After is when to continue. Zero: an event follows.

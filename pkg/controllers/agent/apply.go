@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -39,14 +40,10 @@ func (r *requirementReconciler) apply(ctx context.Context, s *downstream.Scope, 
 		if st.Do == plan.Push && adopted != nil {
 			st.Saw = adopted
 		}
-		object, stopped, err := r.do(ctx, s, st, inFlight)
+		object, err := r.do(ctx, s, st, inFlight)
 		switch {
 		case err != nil:
-			// The steps had to determine whether the problem may be disclosed.
-			o.Problem, o.Holder = nil, ""
-			return o, err
-		case stopped != nil:
-			return stoppedBy(o, st, *stopped), nil
+			return stoppedBy(o, st, object, err)
 		case st.Do == plan.Adopt:
 			adopted = object
 		case st.Do == plan.Push:
@@ -68,52 +65,55 @@ func await(h *index.Hub, s *downstream.Scope, p plan.Plan) {
 	}
 }
 
-// stoppedBy returns the outcome of a plan that a step stopped. The claim's known object still flows down.
-func stoppedBy(o downstream.Outcome, st plan.Step, why downstream.Outcome) downstream.Outcome {
-	why.All = o.All
-	if why.Hub == nil {
-		why.Hub = o.Hub
+// stoppedBy returns the outcome of a plan that a step stopped, and any error that users are not told of. The claim's
+// known object still flows down.
+func stoppedBy(o downstream.Outcome, st plan.Step, object *unstructured.Unstructured, err error) (downstream.Outcome, error) {
+	stopped := downstream.Outcome{Silent: condition.IsPending(err), Hub: cmp.Or(object, o.Hub), All: o.All}
+	if err := stopped.Note(err); err != nil {
+		// The steps had to determine whether the problem may be disclosed.
+		o.Problem, o.Holder = nil, ""
+		return o, err
 	}
-	if st.Do == plan.Remove && st.To != nil && why.Problem != nil && why.Problem.Reason == fleetv1alpha1.ReasonDeleting {
-		why.Problem = plan.Moving(st)
+	if st.Do == plan.Remove && st.To != nil && stopped.Problem != nil && stopped.Problem.Reason == fleetv1alpha1.ReasonDeleting {
+		stopped.Problem = plan.Moving(st)
 	}
-	return why
+	return stopped, nil
 }
 
-// do executes one step. It returns the hub object that it wrote or found correct, if the step is about one, or why the
-// plan stops. inFlight is how long a creation may still be in flight.
+// do executes one step. It returns the hub object that it wrote or found correct, if the step is about one. An error
+// stops the plan; the object beside it is the one to be shown. inFlight is how long a creation may still be in flight.
 func (r *requirementReconciler) do(
 	ctx context.Context, s *downstream.Scope, st plan.Step, inFlight time.Duration,
-) (object *unstructured.Unstructured, stopped *downstream.Outcome, err error) {
+) (object *unstructured.Unstructured, err error) {
 	switch st.Do {
 	case plan.Protect:
-		stopped, err = r.protect(ctx, s, st.At)
+		err = r.protect(ctx, s, st.At)
 	case plan.Adopt:
-		object, stopped, err = r.adopt(ctx, s, st.At, st.Saw)
+		object, err = r.adopt(ctx, s, st.At, st.Saw)
 	case plan.Push:
-		object, stopped, err = r.push(ctx, s, st.At, st.Saw)
-		r.awaitNamespace(s, st.At.Namespace, stopped)
+		object, err = r.push(ctx, s, st.At, st.Saw)
+		r.awaitNamespace(s, st.At.Namespace, err)
 	case plan.DryRunCreate:
-		stopped, err = r.dryRunCreate(ctx, s, st.At)
-		r.awaitNamespace(s, st.At.Namespace, stopped)
+		err = r.dryRunCreate(ctx, s, st.At)
+		r.awaitNamespace(s, st.At.Namespace, err)
 	case plan.CheckVisibility:
-		stopped, err = r.disclose(ctx, s, st.At)
+		err = r.disclose(ctx, s, st.At)
 	case plan.Remove:
 		r.hub.Wait(st.At, s.ObjectRequest) // It may be elsewhere than the claim's object.
-		stopped, err = r.removeAt(ctx, s, st.At, st.Policy)
+		object, err = r.removeAt(ctx, s, st.At, st.Policy)
 	case plan.AwaitCreations:
 		if inFlight > 0 {
-			stopped = &downstream.Outcome{Silent: true, RetryAfter: inFlight}
+			err = condition.PendingError{After: inFlight}
 		}
 	case plan.Release:
-		stopped, err = r.release(ctx, s)
+		err = r.release(ctx, s)
 	case plan.Forget:
 		r.forget(s.ObjectRequest)
 		if _, err := s.Workload.Watcher.Get(s.Kind, s.NamespacedName); s.Vanished && err == nil {
 			r.hub.Requirements.Add(s.ObjectRequest) // A claim of that name exists again.
 		}
 	}
-	return object, stopped, err
+	return object, err
 }
 
 // bringDown propagates late-initialized fields and Secrets to the workload cluster, and records the object in a claim
@@ -123,23 +123,17 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *downstream.Sco
 	if !flowsDown(*o) {
 		return nil
 	}
-	steps := []func(context.Context, *downstream.Scope, *unstructured.Unstructured) (*condition.Error, time.Duration, error){
-		r.late.Initialise, r.secrets.Pull,
-	}
+	steps := []func(context.Context, *downstream.Scope, *unstructured.Unstructured) error{r.late.Initialise, r.secrets.Pull}
 	if reported {
 		steps = append(steps, r.late.Record)
 	}
 	var errs []error
 	for _, step := range steps {
-		p, after, err := step(ctx, s, o.Hub)
+		err := step(ctx, s, o.Hub)
 		if hubaccess.IsUnanswered(err) {
 			return err
 		}
-		if o.Problem == nil {
-			o.Problem = p
-		}
-		o.RetryAfter = condition.MinNonZero(o.RetryAfter, after)
-		errs = append(errs, err)
+		errs = append(errs, o.Note(err))
 	}
 	return errors.Join(errs...)
 }

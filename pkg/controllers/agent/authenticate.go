@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -32,38 +33,36 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *downstream.
 	case s.IsDisabled(), !s.IsGoing() && s.Pairing == nil, s.IsGoing() && !s.Protected:
 		return ctx, nil // Nothing is done in the hub.
 	}
-	access, p, err := r.getIdentity(ctx, s)
+	access, err := r.getIdentity(ctx, s)
+	var isProblem bool
+	if s.Unauthenticated, isProblem = errors.AsType[*condition.Error](err); isProblem {
+		s.RetryAfter = r.identities.RetryAfter()
+		return ctx, nil
+	}
 	if err != nil {
 		return ctx, hubaccess.MarkUnanswered(err) // Credentials are read there.
-	}
-	if p != nil {
-		s.Unauthenticated, s.RetryAfter = p, r.identities.RetryAfter()
-		return ctx, nil
 	}
 	return access.In(ctx), nil
 }
 
 // getIdentity returns access to the hub with the identity used for a claim.
-func (r *requirementReconciler) getIdentity(ctx context.Context, s *downstream.Scope) (*hubaccess.Access, *condition.Error, error) {
+func (r *requirementReconciler) getIdentity(ctx context.Context, s *downstream.Scope) (*hubaccess.Access, error) {
 	going := s.IsGoing()
 	if by, ok := creator(&s.Facts); going && ok {
 		return r.creatorAccess(ctx, s, by)
 	}
-	key, given, p := hubaccess.NamespaceIdentity(s.Pairing.NamespaceAnnotations(), s.ClusterName, s.Namespace)
-	if given && p == nil {
-		access, problem, err := r.identities.Use(ctx, s.Workload.Reader, key)
-		if access != nil {
-			return access, nil, nil
-		}
-		if !going || err != nil {
-			return nil, problem, err
+	key, given, err := hubaccess.NamespaceIdentity(s.Pairing.NamespaceAnnotations(), s.ClusterName, s.Namespace)
+	if given && err == nil {
+		access, err := r.identities.Use(ctx, s.Workload.Reader, key)
+		if _, isProblem := errors.AsType[*condition.Error](err); !isProblem || !going {
+			return access, err
 		}
 		if last := r.identities.Last(key); last != nil {
-			return last, nil, nil
+			return last, nil
 		}
 	}
 	if given && !going {
-		return nil, p, nil
+		return nil, err
 	}
 	return r.classAccess(ctx, s)
 }
@@ -79,27 +78,27 @@ func creator(f *plan.Facts) (hubaccess.Key, bool) {
 }
 
 // classAccess returns access to the hub with the class's identity.
-func (r *requirementReconciler) classAccess(ctx context.Context, s *downstream.Scope) (*hubaccess.Access, *condition.Error, error) {
-	key, p := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
-	if p != nil {
-		return nil, p, nil
+func (r *requirementReconciler) classAccess(ctx context.Context, s *downstream.Scope) (*hubaccess.Access, error) {
+	key, err := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
+	if err != nil {
+		return nil, err
 	}
 	return r.identities.Use(ctx, s.Workload.Reader, key)
 }
 
 // creatorAccess returns access to the hub with the identity that created the claim's object.
-func (r *requirementReconciler) creatorAccess(ctx context.Context, s *downstream.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Error, error) {
-	access, p, err := r.identities.Use(ctx, s.Workload.Reader, creator)
-	if access != nil || err != nil {
-		return access, nil, err
+func (r *requirementReconciler) creatorAccess(ctx context.Context, s *downstream.Scope, creator hubaccess.Key) (*hubaccess.Access, error) {
+	access, err := r.identities.Use(ctx, s.Workload.Reader, creator)
+	problem, isProblem := errors.AsType[*condition.Error](err)
+	if !isProblem {
+		return access, err
 	}
 	if last := r.identities.Last(creator); last != nil {
-		return last, nil, nil
+		return last, nil
 	}
 	if s.NamespaceObject == nil || s.NamespaceObject.GetDeletionTimestamp() != nil {
 		return r.classAccess(ctx, s)
 	}
-	said := *p
-	said.Message += fmt.Sprintf(" The object in the hub was created by %s, and is deleted with the same rights.", creator)
-	return nil, &said, nil
+	return nil, condition.NewError(problem.Reason, problem.Message+
+		fmt.Sprintf(" The object in the hub was created by %s, and is deleted with the same rights.", creator))
 }

@@ -31,8 +31,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.
 	defer func() { r.requeueHeldEvents(req, wrote) }()
 	seen := r.metrics.TakeChanges(req)
 	s, err := r.gatherFacts(ctx, req)
-	if err != nil || s == nil {
-		return reconcile.Result{}, err
+	if err != nil {
+		return condition.Result(err)
 	}
 	s.Changes = seen
 	o := downstream.Outcome{Hub: s.Own()}
@@ -70,8 +70,8 @@ func (r *requirementReconciler) propagateDown(ctx context.Context, s *downstream
 	}
 	// Users wait for the first status, and it can imply the record. That of another object no longer does. A refusal is
 	// reported by the next reconcile.
-	_, after, err := r.late.Record(ctx, s, o.Hub)
-	result.RequeueAfter = condition.MinNonZero(result.RequeueAfter, after)
+	again, err := condition.Result(r.late.Record(ctx, s, o.Hub))
+	result.RequeueAfter = condition.MinNonZero(result.RequeueAfter, again.RequeueAfter)
 	return result, err
 }
 
@@ -90,11 +90,14 @@ func (r *requirementReconciler) reportStatus(ctx context.Context, s *downstream.
 		r.identities.Reject(ctx)
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
-		lasting, tellable := r.reports.Failed(ctx, s, err)
-		if !tellable || lasting == nil && hubaccess.IsUnanswered(err) {
+		if !downstream.IsTellable(ctx, s, err) {
 			return reconcile.Result{}, err
 		}
-		o.Silent, o.Problem, o.Holder, o.KeepCondition = false, lasting, "", lasting == nil
+		lasting, isLasting := errors.AsType[*condition.Error](r.reports.Failed(s, err))
+		if !isLasting && hubaccess.IsUnanswered(err) {
+			return reconcile.Result{}, err
+		}
+		o.Silent, o.Problem, o.Holder, o.KeepCondition = false, lasting, "", !isLasting
 		_, reportErr := r.reports.Report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}

@@ -416,7 +416,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.ClaimGVK(), "mysqlinstances", f.Namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.Target, Name: "raced"}}
 	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)
-	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
+	if _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, which is tried again silently, got %v", err)
 	}
 	if now, err := f.GetClaim(f.Hub, f.Target, "raced"); err != nil || now.GetResourceVersion() != hub.GetResourceVersion() {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
@@ -120,9 +121,9 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
 	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, claim), Claim: claim}}
-	p, again, err := f.agent.requirements.late.Initialise(f.Ctx, s, hub)
-	if p != nil || err != nil || again == 0 {
-		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)
+	err = f.agent.requirements.late.Initialise(f.Ctx, s, hub)
+	if result, failed := condition.Result(err); failed != nil || !condition.IsPending(err) || result.RequeueAfter == 0 {
+		t.Errorf("want the claim to be looked at again, got %v, %s", err, result.RequeueAfter)
 	}
 	if spec, _ := propagation.UsersSpec(s.Claim, s.Form); spec["compositionRef"] == nil {
 		t.Errorf("want the field to be the user's now, got %v", spec)

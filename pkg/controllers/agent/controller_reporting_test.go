@@ -239,20 +239,16 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 	_ = unstructured.SetNestedField(filledIn.Object, "mysql", "spec", "compositionRef", "name")
 	for name, ask := range map[string]func(*requirementReconciler, *downstream.Scope) error{
 		"Finalizer": func(r *requirementReconciler, s *downstream.Scope) error {
-			_, err := r.protect(t.Context(), s, ownershiptest.InBar("db"))
-			return err
+			return r.protect(t.Context(), s, ownershiptest.InBar("db"))
 		},
 		"Release": func(r *requirementReconciler, s *downstream.Scope) error {
-			_, err := r.release(t.Context(), s)
-			return err
+			return r.release(t.Context(), s)
 		},
 		"LateFields": func(r *requirementReconciler, s *downstream.Scope) error {
-			_, _, err := r.late.Initialise(t.Context(), s, filledIn)
-			return err
+			return r.late.Initialise(t.Context(), s, filledIn)
 		},
 		"Record": func(r *requirementReconciler, s *downstream.Scope) error {
-			_, _, err := r.late.Record(t.Context(), s, hub)
-			return err
+			return r.late.Record(t.Context(), s, hub)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -420,7 +416,7 @@ func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 			workload := &refusingServer{apiServer: server, claim: claim}
 			s.Workload.Client = workload
 			tc.given(r, s)
-			if _, err := r.protect(t.Context(), s, ownershiptest.InBar("db")); err != nil {
+			if err := r.protect(t.Context(), s, ownershiptest.InBar("db")); err != nil {
 				t.Fatal(err)
 			}
 			if got := workload.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]; got != tc.want {

@@ -27,6 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
@@ -317,9 +318,9 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}
 	r.inFlight.Sent(s.ObjectRequest, place("first"), context.DeadlineExceeded)
-	_, o, err := r.push(t.Context(), s, place("second"), nil)
-	if err != nil || o == nil || !o.Silent || o.RetryAfter != time.Minute {
-		t.Errorf("want the claim to wait until nothing can land any more, got %+v, %v", o, err)
+	_, err := r.push(t.Context(), s, place("second"), nil)
+	if result, failed := condition.Result(err); failed != nil || !condition.IsPending(err) || result.RequeueAfter != time.Minute {
+		t.Errorf("want the claim to wait until nothing can land any more, got %v", err)
 	}
 }
 

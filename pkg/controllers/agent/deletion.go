@@ -17,39 +17,34 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
-// deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
-func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*downstream.Outcome, error) {
+// deleteAt deletes the claim's object at a place of the hub. The error says what it waits for, and the object is the
+// claim's, as it is now. There is no error if none is left there.
+func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.whole(ctx, s, place)
 	if err == nil && s.IsOwn(known) && known.GetDeletionTimestamp() != nil {
-		// Its deletion is an event.
-		return &downstream.Outcome{Hub: known, Problem: waiting}, nil
+		return known, waiting // Its deletion is an event.
 	}
 	live, err := r.getOwn(ctx, s, place)
-	if err != nil {
-		if p := hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
-			return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
-		}
-		return nil, err
+	if apierror.IsMissingObject(err) || err == nil && !s.IsOwn(live) {
+		return live, nil
 	}
-	if live == nil || !s.IsOwn(live) {
-		return nil, nil //nolint:nilnil // The comment says so.
+	if err != nil {
+		return nil, err
 	}
 	r.hub.Observe(place, live)
 	if live.GetDeletionTimestamp() != nil {
-		return &downstream.Outcome{Hub: live, Problem: waiting}, nil
+		return live, waiting
 	}
 
 	if left := awaitsBinding(live, r.clock.Now(), unboundPatience); left > 0 {
-		// Its first status is an event.
-		return &downstream.Outcome{Hub: live, Problem: waiting, RetryAfter: left}, nil
+		return live, waiting.RetriedAfter(left) // Its first status is an event.
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -59,12 +54,10 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scop
 		r.metrics.Wrote(s.ClusterName, downstream.WriteDeletion)
 	case apierror.IsMissingObject(err): // The watch will report it.
 	default:
-		if p := hubaccess.HubProblem(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
-			return &downstream.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil
-		}
-		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
+		err = hubaccess.HubError(err, "delete", s.Kind.GroupResource().String(), place.Namespace)
+		return live, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
-	return &downstream.Outcome{Hub: live, Problem: waiting}, nil
+	return live, waiting
 }
 
 // getOwn reads the claim's object at a place of the hub. An identity that may not read there is unlikely to have
@@ -72,35 +65,35 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scop
 // is something.
 func (r *requirementReconciler) getOwn(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
-	if !apierrors.IsForbidden(err) || hubaccess.AsManager(ctx) {
+	if apierrors.IsForbidden(err) && !hubaccess.AsManager(ctx) {
+		seen, managerErr := r.getHub(r.identities.Manager.In(ctx), place)
+		if apierror.IsMissingObject(managerErr) || managerErr == nil && !s.IsOwn(seen) {
+			return seen, managerErr
+		}
+	}
+	if err == nil || apierror.IsMissingObject(err) {
 		return live, err
 	}
-	seen, managerErr := r.getHub(r.identities.Manager.In(ctx), place)
-	if managerErr == nil && (seen == nil || !s.IsOwn(seen)) {
-		return nil, nil //nolint:nilnil // There is none.
-	}
-	return nil, err
+	return nil, hubaccess.HubError(err, "get", place.Kind.GroupResource().String(), place.Namespace)
 }
 
-// release removes the claim's finalizer. It returns why it cannot.
-func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope) (*downstream.Outcome, error) {
+// release removes the claim's finalizer.
+func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope) error {
 	if err := r.reportHeld(ctx, s); err != nil {
 		if hubaccess.IsUnanswered(err) || hubaccess.IsConflict(err) {
-			return nil, err
+			return err
 		}
 		log.FromContext(ctx).Error(err, "Cannot report what holds a deleted claim")
 	}
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := downstream.PatchClaim(ctx, s, claim, downstream.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
-		if p := hubaccess.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
-			return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
-		}
-		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
+		err = hubaccess.WorkloadError(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
+		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
 	}
 	r.released(s.ObjectRequest)
 	r.forget(s.ObjectRequest)
-	return nil, nil //nolint:nilnil // The comment says so.
+	return nil
 }
 
 // reportHeld says of a claim that is about to be released what holds it from then on: without our finalizer its status
@@ -118,42 +111,36 @@ func (r *requirementReconciler) reportHeld(ctx context.Context, s *downstream.Sc
 	return err
 }
 
-// releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there any more.
+// releaseAt releases the claim's object at a place of the hub. The object beside an error is the claim's, as it is now.
 // It reads live, because the watch drops managedFields, and writes only if nothing has changed since.
-func (r *requirementReconciler) releaseAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*downstream.Outcome, error) {
-	resource := s.Kind.GroupResource().String()
+func (r *requirementReconciler) releaseAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getOwn(ctx, s, place)
-	if err != nil {
-		if p := hubaccess.HubProblem(err, "get", resource, place.Namespace); p != nil {
-			return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
-		}
-		return nil, err
+	if apierror.IsMissingObject(err) || err == nil && !s.IsOwn(live) {
+		return live, nil
 	}
-	if live == nil || !s.IsOwn(live) {
-		return nil, nil //nolint:nilnil // The comment says so.
+	if err != nil {
+		return nil, err
 	}
 	out := ownership.Released(live, s.Source)
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	err = r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
-	switch {
-	case err == nil:
-	case apierror.IsMissingObject(err):
-		return nil, nil //nolint:nilnil // As above.
-	case hubaccess.HubProblem(err, "patch", resource, place.Namespace) != nil:
-		return &downstream.Outcome{Hub: live, Problem: hubaccess.HubProblem(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil
-	default:
-		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
+	if apierror.IsMissingObject(err) {
+		return live, nil
+	}
+	if err != nil {
+		err = hubaccess.HubError(err, "patch", place.Kind.GroupResource().String(), place.Namespace)
+		return live, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
 	r.observe(s, place, out)
 	r.metrics.Wrote(s.ClusterName, downstream.WriteRelease)
-	return nil, nil //nolint:nilnil // As above.
+	return out, nil
 }
 
-// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if the
+// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. There is no error if the
 // claim has none there any more.
 func (r *requirementReconciler) removeAt(
 	ctx context.Context, s *downstream.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
-) (*downstream.Outcome, error) {
+) (*unstructured.Unstructured, error) {
 	if policy == fleetv1alpha1.DeletionPolicyOrphan {
 		return r.releaseAt(ctx, s, place)
 	}

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -54,9 +55,9 @@ func TestDeletionReadsTheHub(t *testing.T) {
 	r, s, _, _ := teller(t, claim)
 	var deleted deletions
 	r.hubReader, r.hubClient = liveReader{obj: hub}, &deleted
-	o, err := r.removeAt(t.Context(), s, ownershiptest.InBar("db"), fleetv1alpha1.DeletionPolicyDelete)
-	if err != nil || o == nil || o.Problem == nil || o.Problem.Reason != fleetv1alpha1.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
-		t.Errorf("want it to be deleted and waited for, got %+v, %v and deletions of %v", o, err, deleted.uids)
+	_, err := r.removeAt(t.Context(), s, ownershiptest.InBar("db"), fleetv1alpha1.DeletionPolicyDelete)
+	if p, ok := errors.AsType[*condition.Error](err); !ok || p.Reason != fleetv1alpha1.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
+		t.Errorf("want it to be deleted and waited for, got %v and deletions of %v", err, deleted.uids)
 	}
 }
 

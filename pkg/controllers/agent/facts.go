@@ -55,19 +55,19 @@ func goneForGood(h *index.Hub, kind kindwatch.Kind) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// gatherFacts gathers the facts about a request. It returns nil if there is nothing to do.
+// gatherFacts gathers the facts about a request. It returns a PendingError if there is nothing to do.
 func (r *requirementReconciler) gatherFacts(ctx context.Context, req multicluster.ObjectRequest) (*downstream.Scope, error) {
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
-		return nil, nil //nolint:nilnil // The comment says so.
+		return nil, condition.PendingError{}
 	}
 	claim, vanished, err := r.getClaim(ctx, w, req)
-	if err != nil || claim == nil {
+	if err != nil {
 		return nil, err
 	}
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
 	if !ok || cluster.EffectiveIdentifier() == "" {
-		return nil, nil //nolint:nilnil // A change of the cluster makes a new request.
+		return nil, condition.PendingError{} // A change of the cluster makes a new request.
 	}
 
 	s := &downstream.Scope{Workload: w, Facts: plan.Facts{
@@ -144,27 +144,27 @@ func (r *requirementReconciler) takeRoom(ctx context.Context, s *downstream.Scop
 	}
 }
 
-// getClaim returns the claim of a request, and whether it is the last state of a vanished one; nil if there is nothing
-// to do.
+// getClaim returns the claim of a request, and whether it is the last state of a vanished one; a PendingError if there
+// is nothing to do.
 func (r *requirementReconciler) getClaim(
 	ctx context.Context, w *index.Cluster, req multicluster.ObjectRequest,
 ) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
 	if !ok || f.Kind != req.Kind {
 		r.forget(req)
-		return nil, false, nil
+		return nil, false, condition.PendingError{}
 	}
 	claim, err = w.Watcher.Get(req.Kind, req.NamespacedName)
 	last := r.ledger.Entry(req).Vanished
 	switch {
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		return nil, false, nil // Its creation makes a new request.
+		return nil, false, condition.PendingError{} // Its creation makes a new request.
 	case client.IgnoreNotFound(err) != nil:
 		return nil, false, err
 	case last != nil:
 		return last, true, nil
 	case err != nil && !f.DeletionsOnly:
-		if last, err = r.deletedDuringCreation(ctx, w, req); err != nil || last == nil {
+		if last, err = r.deletedDuringCreation(ctx, w, req); err != nil {
 			r.forgetAllButVanished(req)
 			return nil, false, err
 		}
@@ -172,7 +172,7 @@ func (r *requirementReconciler) getClaim(
 	case err != nil, f.DeletionsOnly && (claim.GetDeletionTimestamp() == nil || !w.BearsFinalizer(claim)):
 		// It is gone, or not managed by Masthead.
 		r.forgetAllButVanished(req)
-		return nil, false, nil //nolint:nilerr // Not to be there is no error.
+		return nil, false, condition.PendingError{}
 	}
 	return claim, false, nil
 }
@@ -238,13 +238,12 @@ func (r *requirementReconciler) observed(ctx context.Context, s *downstream.Scop
 		return obj, confirmHome(ctx, s, obj)
 	}
 	s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
-	if apierrors.IsNotFound(err) || errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
-		return nil, nil //nolint:nilnil // The comment says so.
+	if !apierrors.IsNotFound(err) && !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched) {
+		if s.Hub.Unknown = hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
+			return nil, err
+		}
 	}
-	if s.Hub.Unknown = hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
-		return nil, err
-	}
-	return nil, nil //nolint:nilnil // As above.
+	return obj, nil
 }
 
 // confirmHome reads the namespace of a claim that would take over an object made for another claim. The watch of
@@ -275,9 +274,6 @@ func (r *requirementReconciler) whole(ctx context.Context, s *downstream.Scope, 
 	live, err := r.getHub(r.identities.Manager.In(ctx), place)
 	if err != nil {
 		return nil, err
-	}
-	if live == nil {
-		return nil, apierrors.NewNotFound(place.Kind.GroupResource(), place.Name)
 	}
 	r.hub.Kept.ReadWhole(place, live)
 	return live, nil

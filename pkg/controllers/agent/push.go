@@ -24,23 +24,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// protect ensures that the claim has the finalizer, or returns why it cannot. The claim also announces the hub
-// namespace in which its object is about to be created.
-func (r *requirementReconciler) protect(ctx context.Context, s *downstream.Scope, at ownership.Place) (*downstream.Outcome, error) {
-	err := r.addFinalizer(ctx, s, at)
-	if err == nil {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	p := hubaccess.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
-	if p == nil {
-		return nil, err
-	}
-	return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+// protect ensures that the claim has the finalizer. The claim also announces the hub namespace in which its object is
+// about to be created.
+func (r *requirementReconciler) protect(ctx context.Context, s *downstream.Scope, at ownership.Place) error {
+	return hubaccess.WorkloadError(r.addFinalizer(ctx, s, at), "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
 }
 
 // awaitNamespace makes a claim whose target namespace is missing wait for it.
-func (r *requirementReconciler) awaitNamespace(s *downstream.Scope, target string, o *downstream.Outcome) {
-	if o != nil && o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonTargetNamespaceMissing {
+func (r *requirementReconciler) awaitNamespace(s *downstream.Scope, target string, err error) {
+	if p, ok := errors.AsType[*condition.Error](err); ok && p.Reason == fleetv1alpha1.ReasonTargetNamespaceMissing {
 		r.hub.Wait(index.HubNamespace(target), s.ObjectRequest)
 	}
 }
@@ -51,41 +43,40 @@ func (r *requirementReconciler) awaitNamespace(s *downstream.Scope, target strin
 //
 // Without that right, the claim is handled as for a free name, with the same words, finalizer and announcement: a dry
 // run asks the hub whether it would accept it. Only identities that may create there learn that they cannot.
-func (r *requirementReconciler) disclose(ctx context.Context, s *downstream.Scope, key ownership.Place) (*downstream.Outcome, error) {
+func (r *requirementReconciler) disclose(ctx context.Context, s *downstream.Scope, key ownership.Place) error {
 	if hubaccess.AsManager(ctx) {
-		return nil, nil //nolint:nilnil // The comment says so.
+		return nil
 	}
-	_, unreadable := r.getHub(ctx, key)
-	if unreadable == nil {
-		return nil, nil //nolint:nilnil // The comment says so.
+	_, err := r.getHub(ctx, key)
+	if err == nil || apierror.IsMissingObject(err) {
+		return nil
 	}
-	p := hubaccess.HubProblem(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
-	if p == nil {
-		return nil, unreadable
+	unreadable := hubaccess.HubError(err, "get", s.Kind.GroupResource().String(), key.Namespace)
+	if _, isProblem := errors.AsType[*condition.Error](unreadable); !isProblem {
+		return unreadable
 	}
 	if refused := s.RefusesFreeName(); refused != nil {
-		return &downstream.Outcome{Problem: refused, RetryAfter: condition.SlowRetry()}, nil
+		return refused.RetriedAfter(condition.SlowRetry())
 	}
-	refused, err := r.dryRunCreate(ctx, s, key)
-	if refused == nil {
-		if err != nil && !apierrors.IsConflict(err) {
-			return nil, err
+	refused := r.dryRunCreate(ctx, s, key)
+	if refused == nil || apierrors.IsConflict(refused) {
+		return unreadable
+	}
+	if _, isProblem := errors.AsType[*condition.Error](refused); isProblem {
+		r.awaitNamespace(s, key.Namespace, refused)
+		if err := r.protect(ctx, s, key); err != nil {
+			return err
 		}
-		return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 	}
-	r.awaitNamespace(s, key.Namespace, refused)
-	if stopped, err := r.protect(ctx, s, key); err != nil || stopped != nil {
-		return stopped, err
-	}
-	return refused, nil
+	return refused
 }
 
 // dryRunCreate asks the hub whether it would accept the claim at a place, without changing anything.
-func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *downstream.Scope, key ownership.Place) (*downstream.Outcome, error) {
+func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *downstream.Scope, key ownership.Place) error {
 	out := propagation.ForCreation(s.Intent(ctx, key, nil))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Source.Identifier)), client.DryRunAll)
 	if err == nil {
-		return nil, nil //nolint:nilnil // There is nothing in the way.
+		return nil
 	}
 	return r.explain(ctx, s, key, nil, "create", err)
 }
@@ -119,17 +110,17 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *downstream.
 	return nil
 }
 
-// push applies the claim to the hub's object. It returns the object, or why there is none that could be shown.
+// push applies the claim to the hub's object. It returns the object; beside an error, the one there was before.
 func (r *requirementReconciler) push(
 	ctx context.Context, s *downstream.Scope, key ownership.Place, hub *unstructured.Unstructured,
-) (*unstructured.Unstructured, *downstream.Outcome, error) {
+) (*unstructured.Unstructured, error) {
 	intent := s.Intent(ctx, key, hub)
 	if hub != nil && propagation.Applied(intent, hub, s.Form) {
-		return hub, nil, nil
+		return hub, nil
 	}
 	if hub != nil && r.isNoOp(s.ObjectRequest, intent, hub) {
 		s.Altered = propagation.Altered(intent, hub, s.Form)
-		return hub, nil, nil
+		return hub, nil
 	}
 
 	out, verb := propagation.ForCreation(intent), "create"
@@ -144,7 +135,7 @@ func (r *requirementReconciler) push(
 			ownership.MarkCreated(out, r.clock.Now())
 		}
 		if left := r.inFlight.WaitElsewhere(s.ObjectRequest, key, s.Protected); left > 0 {
-			return nil, &downstream.Outcome{Silent: true, RetryAfter: left}, nil
+			return nil, condition.PendingError{After: left}
 		}
 	}
 	update := apply.Update{Client: r.hubClient, Reader: r.hubReader, Manager: ownership.FieldManager(s.Source.Identifier)}
@@ -153,18 +144,14 @@ func (r *requirementReconciler) push(
 		r.inFlight.Sent(s.ObjectRequest, key, err)
 	}
 	if err != nil {
-		o, err := r.explain(ctx, s, key, hub, verb, err)
-		if o != nil {
-			o.Hub = hub
-		}
-		return nil, o, err
+		return hub, r.explain(ctx, s, key, hub, verb, err)
 	}
 	s.Altered = propagation.Altered(intent, out, s.Form)
 	r.observe(s, key, out)
 	r.remember(s.ObjectRequest, intent, out)
 	r.metrics.Wrote(s.ClusterName, downstream.WriteClaim)
 	r.metrics.ObservePushed(s.ObjectRequest, s.Changes, r.clock.Now())
-	return out, nil, nil
+	return out, nil
 }
 
 // observe stores the hub's response to a conditional write of the claim's object, before the watch reports it.
@@ -178,32 +165,22 @@ func (r *requirementReconciler) observe(s *downstream.Scope, key ownership.Place
 // have caught up since.
 func (r *requirementReconciler) explain(
 	ctx context.Context, s *downstream.Scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
-) (*downstream.Outcome, error) {
+) error {
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
-		if err != nil {
-			if p := hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
-				return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
-			}
-			return nil, err
+		if err != nil && !apierror.IsMissingObject(err) {
+			return hubaccess.HubError(err, "get", s.Kind.GroupResource().String(), key.Namespace)
 		}
 		if !sameObject(live, looked) || isOutdated(cause, live, looked) {
 			if live != nil {
 				r.hub.Observe(key, live)
 			}
 			// Retried silently and with back-off: the observed object may not be shown before the watch has caught up.
-			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
+			return apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
 		}
 	}
-	p := hubaccess.HubProblem(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
-	if p == nil {
-		err := fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
-		if p = hubaccess.HubUnavailable(cause); p == nil {
-			return nil, err
-		}
-		return &downstream.Outcome{Problem: p, Err: err}, nil
-	}
-	return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+	cause = hubaccess.HubError(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
+	return hubaccess.HubUnavailable(fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause))
 }
 
 // isOutdated reports whether an update was refused because the object has changed since it was read.
@@ -219,15 +196,11 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 	return a.GetUID() == b.GetUID()
 }
 
-// getHub reads a claim from the hub's API server; nil if there is none.
+// getHub reads a claim from the hub's API server.
 func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(key.Kind.GroupVersionKind)
-	err := r.hubReader.Get(ctx, key.NamespacedName, obj)
-	switch {
-	case apierror.IsMissingObject(err):
-		return nil, nil //nolint:nilnil // The comment says so.
-	case err != nil:
+	if err := r.hubReader.Get(ctx, key.NamespacedName, obj); err != nil {
 		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.Kind, key.NamespacedName, err)
 	}
 	return obj, nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
@@ -98,17 +99,17 @@ func (r *requirementReconciler) released(req multicluster.ObjectRequest) {
 }
 
 // deletedDuringCreation returns a missing claim as one that vanished if all that is left of it is a hub object that was
-// just created; nil if there is no such object, or if the claim's deletion was observed.
+// just created; a PendingError if there is no such object, or if the claim's deletion was observed.
 func (r *requirementReconciler) deletedDuringCreation(ctx context.Context, w *index.Cluster, req multicluster.ObjectRequest) (*unstructured.Unstructured, error) {
 	left := r.newObjects(req)
 	if len(left) == 0 {
-		return nil, nil //nolint:nilnil // The comment says so.
+		return nil, condition.PendingError{}
 	}
 	claim := &metav1.PartialObjectMetadata{}
 	claim.SetGroupVersionKind(req.Kind.GroupVersionKind)
 	err := w.Reader.Get(ctx, req.NamespacedName, claim)
 	if err == nil {
-		return nil, nil //nolint:nilnil // The watch has yet to tell of it, and makes a new request.
+		return nil, condition.PendingError{} // The watch has yet to tell of it, and makes a new request.
 	}
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("cannot find out whether %s exists: %w", req, hubaccess.MarkUnanswered(err))

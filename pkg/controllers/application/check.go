@@ -22,39 +22,33 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// check ensures that the Application has exactly the Pod that its health check asks for, and records its state. Pods
+// check ensures that the Application has exactly the Pod that its health check asks for, and returns its state. Pods
 // are looked up each time, even without a health check: one may just have been removed before a status named its Pod.
-func (p *pass) check(ctx context.Context) {
-	p.healthCheck = healthcheck.View{Ready: corev1.ConditionUnknown}
-	if p.sight.ObserveOnly {
-		p.healthCheck.Pod = p.app.Status.HealthCheckPod
-		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.Problem = &condition.Error{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster allows Masthead to observe only."}
+func (s *scope) check(ctx context.Context) (healthcheck.View, error) {
+	before := healthcheck.View{Pod: s.app.Status.HealthCheckPod, Ready: corev1.ConditionUnknown}
+	if s.visibility.ObserveOnly {
+		if s.app.Spec.HealthCheck != nil {
+			before.Problem = condition.NewError(appsv1alpha1.ReasonObserveOnly, "The EnrollmentClass of the cluster allows Masthead to observe only.")
 		}
-		return
+		return before, nil
 	}
-	state, _ := p.w.Watcher.State(record.HealthCheckPodKind)
-	pods, err := p.w.Pods(p.app.UID)
-	if err != nil || state != kindwatch.StateSynced {
-		// It is not known whether the Pod still exists.
-		p.healthCheck.Pod = p.app.Status.HealthCheckPod
-		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.Syncing = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
-			p.healthCheck.Problem = podsProblem(state)
+	state, _ := s.w.Watcher.State(record.HealthCheckPodKind)
+	pods, err := s.w.Pods(s.app.UID)
+	if known := err == nil && state == kindwatch.StateSynced; !known {
+		if s.app.Spec.HealthCheck != nil {
+			before.Syncing = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
+			before.Problem = podsProblem(state)
 		}
-		return
+		return before, nil // It may still exist.
 	}
-	view, again, err := p.w.HealthChecks.Ensure(ctx, podClient{p}, p.app, pods)
-	if errors.Is(err, errSuperseded) {
-		return
+	view, err := s.w.HealthChecks.Ensure(ctx, podClient{s}, s.app, pods)
+	switch {
+	case errors.Is(err, errSuperseded):
+		return view, nil // It is not reported.
+	case err != nil:
+		return view, fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", s.key, s.w.Name, err)
 	}
-	if err != nil {
-		p.fail(fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", p.key, p.w.Name, err))
-	}
-	p.healthCheck = view
-	if again > 0 {
-		p.lookAgain(again)
-	}
+	return view, again(view.Problem)
 }
 
 func podsProblem(state kindwatch.State) *condition.Error {
@@ -70,42 +64,42 @@ func podsProblem(state kindwatch.State) *condition.Error {
 	}
 }
 
-// podClient is the Cluster for the health check of a pass.
-type podClient struct{ p *pass }
+// podClient is the Cluster for a health check.
+type podClient struct{ s *scope }
 
 var _ healthcheck.Cluster = podClient{}
 
 func (c podClient) pods(namespace string) dynamic.ResourceInterface {
-	return c.p.w.Client.Resource(record.HealthCheckPodKind.GroupVersionResource()).Namespace(namespace)
+	return c.s.w.Client.Resource(record.HealthCheckPodKind.GroupVersionResource()).Namespace(namespace)
 }
 
 // ApplicationUID implements healthcheck.Cluster.
 func (c podClient) ApplicationUID(ctx context.Context, key record.ApplicationKey) (types.UID, error) {
-	return c.p.w.LiveUID(ctx, key)
+	return c.s.w.LiveUID(ctx, key)
 }
 
-// CreatePod implements healthcheck.Cluster. A superseded pass creates none.
+// CreatePod implements healthcheck.Cluster. If superseded, it creates none.
 func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
-	if c.p.superseded() {
+	if c.s.superseded() {
 		return errSuperseded
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.s.r.requestTimeout)
 	defer cancel()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {
 		return err
 	}
 	delete(fields, "status")
-	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: c.p.r.fieldManagerIn(c.p.w)})
+	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: c.s.r.fieldManagerIn(c.s.w)})
 	if err == nil {
-		c.p.r.metrics.wrote(c.p.w.Name, writeHealthCheck)
+		c.s.r.metrics.wrote(c.s.w.Name, writeHealthCheck)
 	}
 	return err
 }
 
 // GetPod implements healthcheck.Cluster.
 func (c podClient) GetPod(ctx context.Context, key types.NamespacedName) (healthcheck.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.s.r.requestTimeout)
 	defer cancel()
 	live, err := c.pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -115,16 +109,16 @@ func (c podClient) GetPod(ctx context.Context, key types.NamespacedName) (health
 	return pod, nil
 }
 
-// DeletePod implements healthcheck.Cluster. A superseded pass deletes none.
+// DeletePod implements healthcheck.Cluster. If superseded, it deletes none.
 func (c podClient) DeletePod(ctx context.Context, pod healthcheck.Record) error {
-	if c.p.superseded() {
+	if c.s.superseded() {
 		return errSuperseded
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.s.r.requestTimeout)
 	defer cancel()
 	err := c.pods(pod.Key.Namespace).Delete(ctx, pod.Key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if err == nil {
-		c.p.r.metrics.wrote(c.p.w.Name, writeHealthCheck)
+		c.s.r.metrics.wrote(c.s.w.Name, writeHealthCheck)
 	}
 	return err
 }

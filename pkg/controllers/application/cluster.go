@@ -5,10 +5,12 @@ package application
 
 import (
 	"context"
+	"errors"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
@@ -40,19 +42,16 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) 
 		return reconcile.Result{}, nil
 	}
 	state, err := r.ensureDefinition(ctx, w)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	switch {
+	switch problem, _ := errors.AsType[*condition.Error](err); {
 	case state.Served:
-		r.reporter.Served(w.Name, state.Notice)
+		r.reporter.Served(w.Name, problem)
 		r.enable(w)
-	case state.Problem != nil:
-		r.reporter.DefinitionRefused(w.Name, definition.Name, state.Problem.Reason, state.Problem.Message)
+	case problem != nil:
+		r.reporter.DefinitionRefused(w.Name, definition.Name, problem.Reason, problem.Message)
 		w.Idle()
-		r.unwatched(w, fleetv1alpha1.ReasonNotServed, state.Problem.Message)
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, problem.Message)
 	}
-	return reconcile.Result{RequeueAfter: state.Again}, nil
+	return condition.Result(err)
 }
 
 // enabled reports whether the class enables Applications in its clusters.
@@ -70,7 +69,7 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload.Cluster) 
 	case kindwatch.StateSynced:
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 		// Its change triggers an event.
-		return definition.State{}, nil
+		return definition.State{}, condition.PendingError{}
 	default:
 		// Definitions cannot be read. Either another client installed it, or it is missing, which the watch of
 		// Applications detects.

@@ -27,56 +27,66 @@ var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} //
 // Kustomization's author, and each kind in it costs memory and perhaps a request to the API server.
 const maxSought = 128
 
-// seek records what the Application discovers by, and returns the kinds involved. Anything it may not see is left out
-// here, before any lookup.
-func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
-	p.sight = p.w.VisibilityIn(p.key.Namespace)
-	since, leftOut, ok := p.w.Wanted.Want(p.key, record.MarksWanted(p.app, p.sight))
-	p.wantedSince, p.leftOut, p.tooManyWanted = since, leftOut, !ok
-	kinds := map[schema.GroupVersionKind]struct{}{}
-	if p.app.Spec.Discover == nil {
-		return kinds
+// sought is what an Application discovers by, and the kinds involved.
+type sought struct {
+	kinds map[schema.GroupVersionKind]struct{}
+
+	// since is the generation from which lists have everything it discovers by.
+	since uint64
+
+	// tooManyMarks reports whether the cluster has no room for its marks; leftOut are marks that too many others in the
+	// namespace look for. tooManyKinds reports whether an inventory names too many kinds.
+	tooManyMarks, tooManyKinds bool
+	leftOut                    []record.Mark
+}
+
+// seek records what the Application discovers by. Anything it may not see is left out here, before any lookup.
+func (s *scope) seek(ctx context.Context) sought {
+	since, leftOut, ok := s.w.Wanted.Want(s.key, record.MarksWanted(s.app, s.visibility))
+	out := sought{kinds: map[schema.GroupVersionKind]struct{}{}, since: since, leftOut: leftOut, tooManyMarks: !ok}
+	if s.app.Spec.Discover == nil {
+		return out
 	}
-	d := record.Distinct(p.app.Spec.Discover, p.key.Namespace)
-	for _, k := range d.Kinds {
-		kinds[schema.GroupVersionKind(k)] = struct{}{}
+	spec := record.Distinct(s.app.Spec.Discover, s.key.Namespace)
+	for _, k := range spec.Kinds {
+		out.kinds[schema.GroupVersionKind(k)] = struct{}{}
 	}
-	for _, s := range d.Sources {
-		if o := s.Object; o != nil && p.maySee(o.Namespace) {
-			kinds[schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}] = struct{}{}
+	for _, source := range spec.Sources {
+		if o := source.Object; o != nil && s.maySee(o.Namespace) {
+			out.kinds[schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}] = struct{}{}
 		}
-		gvk, key, has := record.ParseInventory(s, p.key.Namespace)
-		if !has || !p.sight.Namespace(key.Namespace) {
+		gvk, key, has := record.ParseInventory(source, s.key.Namespace)
+		if !has || !s.visibility.Namespace(key.Namespace) {
 			continue
 		}
-		kinds[gvk] = struct{}{}
-		for _, e := range p.inventory(ctx, gvk, key) {
+		out.kinds[gvk] = struct{}{}
+		for _, e := range s.inventory(ctx, gvk, key) {
 			of, key, _ := e.Object() // Other entries are not kept.
-			if _, known := kinds[of]; known || !p.maySee(key.Namespace) {
+			if _, known := out.kinds[of]; known || !s.maySee(key.Namespace) {
 				continue
 			}
-			if len(kinds) >= maxSought {
-				p.tooManySought = true
+			if len(out.kinds) >= maxSought {
+				out.tooManyKinds = true
 				break
 			}
-			kinds[of] = struct{}{}
+			out.kinds[of] = struct{}{}
 		}
 	}
-	return kinds
+	return out
 }
 
 // maySee reports whether an object may be seen before the scope of its kind is known.
-func (p *pass) maySee(namespace string) bool {
-	return p.sight.Namespace(record.OrOwn(namespace, p.key.Namespace)) || p.sight.AnyClusterScoped()
+func (s *scope) maySee(namespace string) bool {
+	return s.visibility.Namespace(record.OrOwn(namespace, s.key.Namespace)) || s.visibility.AnyClusterScoped()
 }
 
 // inventory returns an inventory from the watch; there is none before the kind is watched.
-func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) []record.InventoryEntry {
-	k := p.w.Ask(ctx, gvk, p.assessor)
+func (s *scope) inventory(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) []record.InventoryEntry {
+	k := s.w.Ask(ctx, gvk, s.assessor)
 	if !k.Watched {
 		return nil
 	}
-	entry, err := p.w.Watcher.Entry(k.Kind, key)
+	entry, err := s.w.Watcher.Entry(k.Kind, key)
 	if m := record.GetMarkings(entry.Record); err == nil && m != nil && m.Inventory != nil {
 		return m.Inventory.Entries
 	}
@@ -99,49 +109,42 @@ func notAllowed(format string, args ...any) *condition.Error {
 }
 
 // discover finds the discovered objects, after the named components were looked up.
-func (p *pass) discover() {
-	if p.app.Spec.Discover == nil {
-		return
+func (s *scope) discover(kinds seenKinds, sought sought) *discovered {
+	d := &discovered{scope: s, kinds: kinds, sought: sought, at: map[viewKey]int{}}
+	if s.app.Spec.Discover == nil {
+		return d
 	}
-	spec := record.Distinct(p.app.Spec.Discover, p.key.Namespace)
-	d := &discovered{pass: p, at: map[viewKey]int{}, uids: p.installedUIDs()}
-	d.uids[p.app.UID] = struct{}{} // It never discovers itself.
-	if p.tooManyWanted {
-		p.undiscovered = true
-		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Error{
-			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more marks than Masthead looks for.",
-		}))
-		p.discovered = d.views
-		return
+	spec := record.Distinct(s.app.Spec.Discover, s.key.Namespace)
+	d.uids = d.installedUIDs()
+	d.uids[s.app.UID] = struct{}{} // It never discovers itself.
+	if sought.tooManyMarks {
+		d.tooMany("The Applications of the cluster discover by more marks than Masthead looks for.")
+		return d
 	}
-	for _, s := range spec.Sources {
-		d.bySource(spec, s)
+	for _, source := range spec.Sources {
+		d.bySource(spec, source)
 	}
 	d.held()
-	if n := len(p.leftOut); n > 0 {
-		p.undiscovered = true
-		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Error{
-			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
-				"More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
-				record.MaxUsesOfMark, n),
-		}))
+	if n := len(sought.leftOut); n > 0 {
+		d.tooMany(fmt.Sprintf("More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
+			record.MaxUsesOfMark, n))
 	}
 	for _, namespace := range spec.Namespaces {
-		if !p.sight.Namespace(namespace) {
+		if !s.visibility.Namespace(namespace) {
 			d.add(appstatus.NewComponentView(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
-				"The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)))
+				"The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", s.key.Namespace)))
 		}
 	}
-	p.discovered = d.views
-	p.notServed = p.missingKinds(spec.Kinds)
+	d.notServed = d.missingKinds(spec.Kinds)
+	return d
 }
 
 // missingKinds returns the kinds that the cluster does not serve.
-func (p *pass) missingKinds(kinds []appsv1alpha1.DiscoveredKind) []string {
+func (d *discovered) missingKinds(kinds []appsv1alpha1.DiscoveredKind) []string {
 	var out []string
 	for _, k := range kinds {
 		gvk := schema.GroupVersionKind(k)
-		if seen := p.seen(gvk); seen != nil && seen.Unseen != nil && seen.Unseen.Reason == appsv1alpha1.ReasonKindNotServed {
+		if seen := d.kinds.find(gvk); seen != nil && seen.Unseen != nil && seen.Unseen.Reason == appsv1alpha1.ReasonKindNotServed {
 			out = append(out, workload.Describe(gvk))
 		}
 	}
@@ -149,16 +152,16 @@ func (p *pass) missingKinds(kinds []appsv1alpha1.DiscoveredKind) []string {
 }
 
 // installedUIDs are the objects that the Application names. They are not discovered as well.
-func (p *pass) installedUIDs() map[types.UID]struct{} {
+func (d *discovered) installedUIDs() map[types.UID]struct{} {
 	uids := map[types.UID]struct{}{}
-	for name, c := range p.app.Spec.Components {
+	for name, c := range d.app.Spec.Components {
 		gvk := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
-		k := p.seen(gvk)
+		k := d.kinds.find(gvk)
 		if k == nil {
 			continue
 		}
 		for _, o := range k.objects {
-			if o.entry.Key.Name == componentName(name, c) && p.selector.belongs(o) {
+			if o.entry.Key.Name == componentName(name, c) && d.selector.belongs(o) {
 				uids[o.entry.UID] = struct{}{}
 			}
 		}
@@ -166,20 +169,10 @@ func (p *pass) installedUIDs() map[types.UID]struct{} {
 	return uids
 }
 
-// seen returns a kind of the pass.
-func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
-	for i := range p.kinds {
-		if p.kinds[i].GVK == gvk && !p.kinds[i].Leaving {
-			return &p.kinds[i]
-		}
-	}
-	return nil
-}
-
 // claim marks a discovered object for ownership, if the Application asks for it, the class consents, and the object can
 // be owned.
-func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
-	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace || appliesOthers(k.GVK.GroupKind()) {
+func (d *discovered) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
+	if !d.ownsDiscovered() || e.Key.Namespace != d.key.Namespace || appliesOthers(k.GVK.GroupKind()) {
 		return
 	}
 	same := func(o object) bool { return o.entry.UID == e.UID }
@@ -197,44 +190,44 @@ func appliesOthers(gk schema.GroupKind) bool {
 }
 
 // ownsDiscovered reports whether discovered objects are owned.
-func (p *pass) ownsDiscovered() bool { return p.asksToOwn() && p.sight.OwnsDiscovered }
+func (s *scope) ownsDiscovered() bool { return s.asksToOwn() && s.visibility.OwnsDiscovered }
 
-func (p *pass) asksToOwn() bool {
-	d := p.app.Spec.Discover
+func (s *scope) asksToOwn() bool {
+	d := s.app.Spec.Discover
 	return d != nil && d.Ownership == appsv1alpha1.DiscoveryOwnershipOwned
 }
 
 // discoveredViews are the views of the discovered objects, with what keeps them from being owned.
-func (p *pass) discoveredViews() []appstatus.ComponentView {
-	if !p.asksToOwn() || p.sight.ObserveOnly {
-		return p.discovered
+func (f findings) discoveredViews() []appstatus.ComponentView {
+	if !f.asksToOwn() || f.visibility.ObserveOnly {
+		return f.discovered
 	}
-	for i := range p.discovered {
-		v := &p.discovered[i]
-		if v.Found == nil || v.Namespace != p.key.Namespace {
+	for i := range f.discovered {
+		v := &f.discovered[i]
+		if v.Found == nil || v.Namespace != f.key.Namespace {
 			continue
 		}
-		if !p.sight.OwnsDiscovered {
+		if !f.visibility.OwnsDiscovered {
 			v.Problem = &condition.Error{
 				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own the objects that they discover.",
 			}
 			continue
 		}
-		p.blame(v)
+		f.blame(v)
 	}
-	return p.discovered
+	return f.discovered
 }
 
 // blame records why an object could not be adopted.
-func (p *pass) blame(v *appstatus.ComponentView) {
-	k := p.seen(schema.GroupVersionKind{Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind})
+func (f findings) blame(v *appstatus.ComponentView) {
+	k := f.kinds.find(schema.GroupVersionKind{Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind})
 	if k == nil {
 		return
 	}
 	for _, o := range k.objects {
-		_, owned := o.OwnedBy(p.app.UID)
-		if o.discovered && o.entry.Key.Name == v.Name && !owned && !o.Deleting && !o.ControlledByAnother(p.app.UID) {
-			v.Problem = p.refused(o)
+		_, owned := o.OwnedBy(f.app.UID)
+		if o.discovered && o.entry.Key.Name == v.Name && !owned && !o.Deleting && !o.ControlledByAnother(f.app.UID) {
+			v.Problem = f.refused(o)
 			return
 		}
 	}

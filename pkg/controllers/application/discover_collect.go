@@ -21,9 +21,11 @@ import (
 
 // discovered collects the objects that an Application discovers: each once, up to the limit.
 type discovered struct {
-	pass  *pass
-	views []appstatus.ComponentView
-	at    map[viewKey]int
+	*scope
+	kinds  seenKinds
+	sought sought
+	views  []appstatus.ComponentView
+	at     map[viewKey]int
 
 	// uids are the UIDs of the objects, which can be seen in several versions.
 	uids map[types.UID]struct{}
@@ -31,6 +33,11 @@ type discovered struct {
 	// heldAll reports whether other objects cannot be known before an inventory is read.
 	heldAll bool
 	full    bool
+
+	// undiscovered reports whether some objects may not be known yet, unlisted whether a kind has to be listed first.
+	// notServed are the kinds that the cluster does not serve.
+	undiscovered, unlisted bool
+	notServed              []string
 }
 
 // viewKey identifies the subject of a view.
@@ -47,13 +54,12 @@ func keyOfView(v appstatus.ComponentView) viewKey {
 
 // bySource finds the objects of one source.
 func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.DiscoverySource) {
-	p := d.pass
 	if o := s.Object; o != nil {
 		gvk := schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}
-		d.expect(gvk, types.NamespacedName{Namespace: record.OrOwn(o.Namespace, p.key.Namespace), Name: o.Name}, "")
+		d.expect(gvk, types.NamespacedName{Namespace: record.OrOwn(o.Namespace, d.key.Namespace), Name: o.Name}, "")
 		return
 	}
-	if gvk, key, ok := record.ParseInventory(s, p.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
+	if gvk, key, ok := record.ParseInventory(s, d.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
 		return
 	}
 	for _, kind := range spec.Kinds {
@@ -63,25 +69,24 @@ func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.Disco
 
 // byInventory finds the objects in an inventory. It returns false if none can be read and marks are used instead.
 func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.NamespacedName, marks bool) (done bool) {
-	p := d.pass
-	if !p.sight.Namespace(key.Namespace) {
+	if !d.visibility.Namespace(key.Namespace) {
 		// It may not be seen, even if the kind is watched for another source.
 		if !marks {
 			d.expect(gvk, key, "")
 		}
 		return !marks
 	}
-	k := p.seen(gvk)
+	k := d.kinds.find(gvk)
 	if listed, syncing := d.listed(k); !listed {
 		if marks && !syncing {
 			return false
 		}
 		d.expect(gvk, key, "")
 		d.heldAll = d.heldAll || syncing
-		p.undiscovered = true
+		d.undiscovered = true
 		return true
 	}
-	entry, err := p.w.Watcher.Entry(k.Kind, key)
+	entry, err := d.w.Watcher.Entry(k.Kind, key)
 	m := record.GetMarkings(entry.Record)
 	known := err == nil && m != nil && m.Inventory != nil
 	if !known && marks {
@@ -90,16 +95,16 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 	d.expect(gvk, key, "")
 	switch {
 	case err != nil:
-		p.undiscovered = true
+		d.undiscovered = true
 	case !known:
-		p.undiscovered = true
+		d.undiscovered = true
 		d.replace(appstatus.NewComponentView(gvk, key, &condition.Error{
 			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory of what it applied; name the kinds in spec.discover.",
 		}))
 	default:
 		d.entries(m.Inventory)
-		if strange := m.Inventory.Strange.Problem(key.Name, p.sight.Namespace); strange != nil {
-			p.undiscovered = true
+		if strange := m.Inventory.Strange.Problem(key.Name, d.visibility.Namespace); strange != nil {
+			d.undiscovered = true
 			d.add(appstatus.NewComponentView(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
 		}
 	}
@@ -136,7 +141,7 @@ func (d *discovered) entries(i *record.Inventory) {
 	if unseen > 0 {
 		d.add(appstatus.NewComponentView(namespaceKind, types.NamespacedName{}, notAllowed(
 			"Some objects that an inventory names are outside of what this Application observes: they are not in the namespace %q, nor in one that"+
-				" spec.discover.namespaces names and the EnrollmentClass allows.", d.pass.key.Namespace)))
+				" spec.discover.namespaces names and the EnrollmentClass allows.", d.key.Namespace)))
 	}
 	if i.More {
 		d.overflow()
@@ -147,17 +152,16 @@ func (d *discovered) entries(i *record.Inventory) {
 // scope.
 func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedName) bool {
 	if key.Namespace != "" {
-		return slices.Contains(d.pass.sight.Namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
+		return slices.Contains(d.visibility.Namespaces(d.app.Spec.Discover.Namespaces), key.Namespace)
 	}
-	k := d.pass.seen(gvk)
+	k := d.kinds.find(gvk)
 	return k != nil && (k.Unseen == nil || k.Unseen.Reason != appsv1alpha1.ReasonNotAllowed)
 }
 
 // expect looks for a single object, which is Missing if it does not exist.
 func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedName, missing string) {
-	p := d.pass
-	k := p.seen(gvk)
-	if k == nil && p.tooManySought {
+	k := d.kinds.find(gvk)
+	if k == nil && d.sought.tooManyKinds {
 		d.overflow()
 		return
 	}
@@ -166,21 +170,21 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 	}
 	view := appstatus.NewComponentView(gvk, key, nil)
 	switch {
-	case key.Namespace != "" && !p.sight.Namespace(key.Namespace):
+	case key.Namespace != "" && !d.visibility.Namespace(key.Namespace):
 		// Nothing else is reported, whether or not it exists.
-		view.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
+		view.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", d.key.Namespace)
 	case k == nil || k.Unseen == nil && d.pending(k):
-		p.undiscovered = true
+		d.undiscovered = true
 		view.Unseen, view.Syncing = workload.StateProblem(kindwatch.StateSyncing, gvk), true
 	case k.Unseen != nil:
-		p.undiscovered = true
+		d.undiscovered = true
 		view.Unseen, view.Syncing = k.Unseen, k.Syncing
 	default:
-		entry, err := p.w.Watcher.Entry(k.Kind, key)
+		entry, err := d.w.Watcher.Entry(k.Kind, key)
 		switch rec := record.GetComponent(entry.Record); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			p.undiscovered = true
+			d.undiscovered = true
 			view.Unseen, view.Syncing = workload.StateProblem(kindwatch.StateSyncing, gvk), true
 		case rec != nil:
 			d.found(k, entry, rec)
@@ -203,8 +207,7 @@ func inNamespace(namespace string) string {
 
 // byMarks finds the objects of a kind with the marks of a source.
 func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.DiscoverySource, gvk schema.GroupVersionKind) {
-	p := d.pass
-	k := p.seen(gvk)
+	k := d.kinds.find(gvk)
 	switch {
 	case k == nil || k.Unseen != nil && k.Unseen.Reason == appsv1alpha1.ReasonKindNotServed:
 		// A kind that is not served has no objects. A condition reports it (notServed).
@@ -216,7 +219,7 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 		d.add(appstatus.NewComponentView(gvk, types.NamespacedName{}, k.Unseen))
 		return
 	}
-	for _, namespace := range p.sight.Namespaces(spec.Namespaces) {
+	for _, namespace := range d.visibility.Namespaces(spec.Namespaces) {
 		if (namespace == "") == k.Kind.ClusterScoped && !d.byMarksIn(namespace, s, k) {
 			d.holdKind(gvk)
 			return
@@ -226,12 +229,11 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 
 // byMarksIn finds those of a namespace. It returns false if the objects of the kind are no longer known.
 func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource, k *seenKind) bool {
-	p := d.pass
-	for _, m := range record.MarksOfSource(s, p.key.Namespace, namespace) {
-		if slices.Contains(p.leftOut, m) {
+	for _, m := range record.MarksOfSource(s, d.key.Namespace, namespace) {
+		if slices.Contains(d.sought.leftOut, m) {
 			continue
 		}
-		entries, err := p.w.Watcher.Lookup(k.Kind, string(m))
+		entries, err := d.w.Watcher.Lookup(k.Kind, string(m))
 		if err != nil {
 			return false
 		}
@@ -243,7 +245,7 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 			// object with a controller are copies.
 			rec := record.GetComponent(e.Record)
 			copied := rec != nil && rec.Controller != "" && s.ArgoApplication == nil
-			if rec != nil && !copied && e.Key.Namespace == namespace && e.UID != p.app.UID {
+			if rec != nil && !copied && e.Key.Namespace == namespace && e.UID != d.app.UID {
 				d.found(k, e, rec)
 			}
 		}
@@ -253,17 +255,15 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 
 // pending reports whether a kind has not been listed since its marks were wanted, and triggers a relist.
 func (d *discovered) pending(k *seenKind) bool {
-	p := d.pass
-	begun, listed := p.w.Watcher.Generations(k.Kind)
-	if listed >= p.wantedSince {
+	begun, listed := d.w.Watcher.Generations(k.Kind)
+	if listed >= d.sought.since {
 		return false
 	}
 	// A running list is not restarted, or none would ever complete.
-	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.Wanted.MayRelist(k.Kind.GroupKind()) {
-		p.w.Watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.Kind.GroupKind() })
+	if begun > 0 && begun == listed && begun < d.sought.since && d.w.Wanted.MayRelist(k.Kind.GroupKind()) {
+		d.w.Watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.Kind.GroupKind() })
 	}
-	// A complete list without changes triggers no event.
-	p.lookAgain(catchUp)
+	d.unlisted = true
 	return true
 }
 
@@ -276,16 +276,16 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 	view.Found, view.Installed = rec, true
 	if d.add(view) {
 		d.uids[e.UID] = struct{}{}
-		d.pass.claim(k, e, rec)
+		d.claim(k, e, rec)
 	}
 }
 
 // holdKind keeps the status of the objects of a kind until they are known.
 func (d *discovered) holdKind(gvk schema.GroupVersionKind) {
-	d.pass.undiscovered = true
+	d.undiscovered = true
 	known := false
 	unread := workload.StateProblem(kindwatch.StateSyncing, gvk)
-	for _, was := range d.pass.app.Status.Discovered {
+	for _, was := range d.app.Status.Discovered {
 		if was.Group == gvk.Group && was.Kind == gvk.Kind && was.Name != "" {
 			known = true
 			d.hold(was, unread)
@@ -303,7 +303,7 @@ func (d *discovered) held() {
 	if !d.heldAll {
 		return
 	}
-	for _, was := range d.pass.app.Status.Discovered {
+	for _, was := range d.app.Status.Discovered {
 		// Entries without a name report what could not be followed in the inventory. Without them, all would seem well
 		// for a moment.
 		d.hold(was, &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "The inventory has not been read yet."})
@@ -311,7 +311,7 @@ func (d *discovered) held() {
 }
 
 func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Error) {
-	if was.Namespace != "" && !d.pass.sight.Namespace(was.Namespace) {
+	if was.Namespace != "" && !d.visibility.Namespace(was.Namespace) {
 		return // It may no longer be seen.
 	}
 	view := appstatus.NewComponentView(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
@@ -342,13 +342,20 @@ func (d *discovered) replace(v appstatus.ComponentView) {
 	}
 }
 
+// tooMany reports what is ignored.
+func (d *discovered) tooMany(message string) {
+	d.undiscovered = true
+	d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.key.Name},
+		condition.NewError(appsv1alpha1.ReasonTooManyDiscovered, message)))
+}
+
 // overflow records that there are more objects than the limit.
 func (d *discovered) overflow() {
 	if d.full {
 		return
 	}
 	d.full = true
-	v := appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Error{
+	v := appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.key.Name}, &condition.Error{
 		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are ignored.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)

@@ -16,9 +16,9 @@ import (
 func TestMarksThatAreLeftOutAreReported(t *testing.T) {
 	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "shop"}}
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}}
-	p := &pass{key: record.ApplicationKey{Namespace: "x", Name: "shop"}, app: app, leftOut: []record.Mark{"part-of//shop"}}
-	p.discover()
-	if len(p.discovered) != 1 || p.discovered[0].Unseen == nil || p.discovered[0].Unseen.Reason != appsv1alpha1.ReasonTooManyDiscovered || !p.undiscovered {
-		t.Errorf("want one entry that says so, got %+v", p.discovered)
+	s := &scope{key: record.ApplicationKey{Namespace: "x", Name: "shop"}, app: app}
+	d := s.discover(nil, sought{leftOut: []record.Mark{"part-of//shop"}})
+	if len(d.views) != 1 || d.views[0].Unseen == nil || d.views[0].Unseen.Reason != appsv1alpha1.ReasonTooManyDiscovered || !d.undiscovered {
+		t.Errorf("want one entry that says so, got %+v", d.views)
 	}
 }

@@ -5,7 +5,6 @@ package application
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -16,97 +15,115 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// reconcileApplication reconciles one Application.
-func (r *reconciler) reconcileApplication(ctx context.Context, w *workload.Cluster, key record.ApplicationKey) (reconcile.Result, error) {
-	p, err := r.newPass(w, key)
-	if p == nil || err != nil {
-		return reconcile.Result{}, err
-	}
-	if w.CurrentMode() != workload.ModeEnabled {
-		return p.disable(ctx)
-	}
-	p.watch(ctx)
-	p.choose()
-	p.note(ctx)
-	p.own(ctx)
-	if p.selector.orphaning {
-		return p.result()
-	}
-	p.check(ctx)
-	if p.superseded() {
-		return p.result()
-	}
-	p.report(ctx)
-	p.stopWatching()
-	return p.result()
+// findings are what a cluster has of an Application, and what is to be done about it.
+type findings struct {
+	*scope
+	kinds     seenKinds
+	selection selection
+
+	// discovered are the objects that the Application discovers, notServed the kinds of them that are not served, and
+	// undiscovered reports whether some of them may not be known yet.
+	discovered   []appstatus.ComponentView
+	notServed    []string
+	undiscovered bool
 }
 
-func (p *pass) result() (reconcile.Result, error) {
-	if err := errors.Join(p.errs...); err != nil {
-		return reconcile.Result{}, err
+// reconcileApplication reconciles one Application.
+func (r *reconciler) reconcileApplication(ctx context.Context, w *workload.Cluster, key record.ApplicationKey) (reconcile.Result, error) {
+	s, err := r.newScope(w, key)
+	switch {
+	case err != nil:
+	case w.CurrentMode() != workload.ModeEnabled:
+		err = s.disable(ctx)
+	default:
+		err = s.run(ctx)
 	}
-	if len(p.t.Patched) > 0 {
-		p.lookAgain(catchUp)
+	return condition.Result(err)
+}
+
+// run carries out the reconciliation. One step does not keep another from being tried.
+func (s *scope) run(ctx context.Context) error {
+	kinds, sought, watched := s.watch(ctx)
+	f, chosen := s.choose(kinds, sought)
+	f, noted := f.note(ctx)
+	errs := []error{watched, chosen, noted, f.own(ctx)}
+	if !s.selector.orphaning {
+		errs = append(errs, f.show(ctx))
 	}
-	return reconcile.Result{RequeueAfter: p.again}, nil
+	if len(s.tracked.Patched) > 0 {
+		errs = append(errs, condition.PendingError{After: catchUp})
+	}
+	return condition.Join(errs...)
+}
+
+// show checks the Application's health, and writes its status.
+func (f findings) show(ctx context.Context) error {
+	view, checked := f.check(ctx)
+	if f.superseded() {
+		return checked
+	}
+	reported := f.report(ctx, view)
+	f.stopWatching()
+	return condition.Join(checked, reported)
 }
 
 // watch starts watching the kinds relevant to the Application: those it names, those it discovers, and those it used to
 // name, until none of their objects is owned any more.
-func (p *pass) watch(ctx context.Context) {
-	named, sought := workload.Kinds(p.app), p.seek(ctx)
-	leaving := formerKinds(p.app)
-	for kind := range p.t.Kinds.Set() {
+func (s *scope) watch(ctx context.Context) (seenKinds, sought, error) {
+	named, sought := workload.Kinds(s.app), s.seek(ctx)
+	leaving := formerKinds(s.app)
+	for kind := range s.tracked.Kinds.Set() {
 		if _, ok := named[kind.GroupVersionKind]; !ok && kind != record.HealthCheckPodKind {
 			leaving[kind.GroupVersionKind] = struct{}{}
 		}
 	}
 	wanted := maps.Clone(named)
-	maps.Copy(wanted, sought)
+	maps.Copy(wanted, sought.kinds)
+	var kinds seenKinds
 	for _, gvk := range slices.SortedFunc(maps.Keys(wanted), byText) {
-		k := seenKind{NamedKind: p.w.Ask(ctx, gvk, p.assessor)}
-		if _, ok := sought[gvk]; ok {
-			admit(&k.NamedKind, p.sight)
+		k := seenKind{NamedKind: s.w.Ask(ctx, gvk, s.assessor)}
+		if _, ok := sought.kinds[gvk]; ok {
+			admit(&k.NamedKind, s.visibility)
 			delete(leaving, gvk)
 		}
 		_, ok := named[gvk]
 		k.unnamed = !ok
-		p.kinds = append(p.kinds, k)
+		kinds = append(kinds, k)
 	}
 	for _, gvk := range slices.SortedFunc(maps.Keys(leaving), byText) {
-		k := p.w.Ask(ctx, gvk, p.assessor)
+		k := s.w.Ask(ctx, gvk, s.assessor)
 		k.Leaving = true
-		p.kinds = append(p.kinds, seenKind{NamedKind: k})
+		kinds = append(kinds, seenKind{NamedKind: k})
 	}
-	refused := p.w.Watch(p.key, p.t, p.wanted(), p.groups())
-	for i := range p.kinds {
-		p.kinds[i].see(p.w.Watcher, refused)
-		if again := p.kinds[i].Again; again > 0 {
-			p.lookAgain(again)
-		}
+	refused := s.w.Watch(s.key, s.tracked, kinds.wanted(), kinds.groups())
+	var errs []error
+	for i := range kinds {
+		kinds[i].see(s.w.Watcher, refused)
+		errs = append(errs, again(kinds[i].Unseen))
 	}
+	return kinds, sought, condition.Join(errs...)
 }
 
 // wanted are the kinds to watch. Pods of health checks are always included: the spec does not show whether some exist.
-func (p *pass) wanted() sets.Set[kindwatch.Kind] {
-	kinds := sets.New[kindwatch.Kind]()
-	for _, k := range p.kinds {
+func (kinds seenKinds) wanted() sets.Set[kindwatch.Kind] {
+	wanted := sets.New(record.HealthCheckPodKind)
+	for _, k := range kinds {
 		if k.Watched {
-			kinds.Insert(k.Kind)
+			wanted.Insert(k.Kind)
 		}
 	}
-	kinds.Insert(record.HealthCheckPodKind)
-	return kinds
+	return wanted
 }
 
-func (p *pass) groups() sets.Set[string] {
+func (kinds seenKinds) groups() sets.Set[string] {
 	groups := sets.New[string]()
-	for _, k := range p.kinds {
+	for _, k := range kinds {
 		groups.Insert(k.GVK.Group)
 	}
 	return groups
@@ -117,8 +134,11 @@ func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Ki
 	switch {
 	case !k.Watched:
 	case refused.Has(k.Kind):
-		k.Watched, k.Again = false, condition.SlowRetry()
-		k.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonKindTooLarge, Message: "Applications of the cluster name more kinds than Masthead watches."}
+		k.Watched = false
+		k.Unseen = &condition.Error{
+			Reason: appsv1alpha1.ReasonKindTooLarge, Message: "Applications of the cluster name more kinds than Masthead watches.",
+			RetryAfter: condition.SlowRetry(),
+		}
 	default:
 		state, _ := watcher.State(k.Kind)
 		k.Unseen = workload.StateProblem(state, k.GVK)
@@ -127,45 +147,51 @@ func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Ki
 }
 
 // choose finds the objects relevant to the Application, and decides about them.
-func (p *pass) choose() {
-	for i := range p.kinds {
-		if p.kinds[i].Unseen == nil {
-			p.observe(&p.kinds[i])
+func (s *scope) choose(kinds seenKinds, sought sought) (findings, error) {
+	for i := range kinds {
+		if kinds[i].Unseen == nil {
+			s.observe(&kinds[i])
 		}
 	}
-	p.discover()
-	p.selection = p.selector.sort(p.kinds, p.patched)
-	if p.sight.ObserveOnly {
-		p.selection.adopt, p.selection.release = nil, nil
+	d := s.discover(kinds, sought)
+	f := findings{scope: s, kinds: kinds, discovered: d.views, notServed: d.notServed, undiscovered: d.undiscovered}
+	f.selection = s.selector.sort(kinds, s.patched)
+	if s.visibility.ObserveOnly {
+		f.selection.adopt, f.selection.release = nil, nil
 	}
-	if p.undiscovered && p.asksToOwn() && !p.selector.orphaning {
+	if f.undiscovered && s.asksToOwn() && !s.selector.orphaning {
 		// An owned object may be a discovered one. If it were released and adopted again in a moment, it would be left behind
 		// when the Application is deleted in between.
-		p.selection.release = nil
+		f.selection.release = nil
 	}
-	p.prune()
+	f.prune()
+	if d.unlisted {
+		// A complete list without changes triggers no event.
+		return f, condition.PendingError{After: catchUp}
+	}
+	return f, nil
 }
 
 // prune forgets patches of objects that no longer exist.
-func (p *pass) prune() {
-	if len(p.t.Patched) == 0 {
-		p.t.Patched = nil
+func (f findings) prune() {
+	if len(f.tracked.Patched) == 0 {
+		f.tracked.Patched = nil
 		return
 	}
 	there := sets.New[types.UID]()
-	for _, k := range p.kinds {
+	for _, k := range f.kinds {
 		for _, o := range k.objects {
 			there.Insert(o.entry.UID)
 		}
 	}
-	maps.DeleteFunc(p.t.Patched, func(uid types.UID, _ string) bool { return !there.Has(uid) })
+	maps.DeleteFunc(f.tracked.Patched, func(uid types.UID, _ string) bool { return !there.Has(uid) })
 }
 
 // observe finds the objects of a kind that name the Application, or are owned by it.
-func (p *pass) observe(k *seenKind) {
+func (s *scope) observe(k *seenKind) {
 	seen := map[types.NamespacedName]struct{}{}
-	for _, index := range []string{record.AnnotationIndex(p.key), record.OwnerIndex(p.app.UID)} {
-		entries, err := p.w.Watcher.Lookup(k.Kind, index)
+	for _, index := range []string{record.AnnotationIndex(s.key), record.OwnerIndex(s.app.UID)} {
+		entries, err := s.w.Watcher.Lookup(k.Kind, index)
 		if err != nil {
 			// Its state has just changed, which triggers an event.
 			k.Unseen, k.Syncing, k.objects = workload.StateProblem(kindwatch.StateSyncing, k.GVK), true, nil
@@ -173,7 +199,7 @@ func (p *pass) observe(k *seenKind) {
 		}
 		for _, e := range entries {
 			rec := record.GetComponent(e.Record)
-			if _, ok := seen[e.Key]; ok || rec == nil || e.Key.Namespace != p.key.Namespace {
+			if _, ok := seen[e.Key]; ok || rec == nil || e.Key.Namespace != s.key.Namespace {
 				continue
 			}
 			seen[e.Key] = struct{}{}
@@ -183,10 +209,10 @@ func (p *pass) observe(k *seenKind) {
 }
 
 // patched reports whether an object's owner references were written, and the watch still shows the previous version.
-func (p *pass) patched(o object) bool {
-	version, ok := p.t.Patched[o.entry.UID]
+func (s *scope) patched(o object) bool {
+	version, ok := s.tracked.Patched[o.entry.UID]
 	if ok && version != o.entry.ResourceVersion {
-		delete(p.t.Patched, o.entry.UID)
+		delete(s.tracked.Patched, o.entry.UID)
 		return false
 	}
 	return ok
@@ -194,13 +220,12 @@ func (p *pass) patched(o object) bool {
 
 // stopWatching stops watching kinds that the Application no longer names and of which it owns nothing. A kind that
 // cannot be observed is kept: its references have to be removed as soon as possible.
-func (p *pass) stopWatching() {
-	owned := sets.New(p.ownedKinds()...)
-	before := len(p.kinds)
-	p.kinds = slices.DeleteFunc(p.kinds, func(k seenKind) bool {
+func (f findings) stopWatching() {
+	owned := sets.New(f.ownedKinds()...)
+	kept := slices.DeleteFunc(slices.Clone(f.kinds), func(k seenKind) bool {
 		return k.Leaving && !k.Syncing && !owned.Has(metav1.GroupVersionKind(k.GVK))
 	})
-	if len(p.kinds) < before {
-		p.w.Watch(p.key, p.t, p.wanted(), p.groups())
+	if len(kept) < len(f.kinds) {
+		f.w.Watch(f.key, f.tracked, kept.wanted(), kept.groups())
 	}
 }

@@ -71,12 +71,12 @@ func (r *reconciler) reportUnwatched(ctx context.Context, w *workload.Cluster, k
 	var last error
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
 	err := backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		p, _ := r.newPass(w, key) // An invalid Application is not updated.
-		if p == nil {
+		s, _ := r.newScope(w, key) // An invalid Application is not updated.
+		if s == nil {
 			last = nil
 			return true, nil
 		}
-		if last = p.writeStatus(ctx, p.unseen()); last == nil {
+		if _, last = s.writeStatus(ctx, s.unseen()); last == nil {
 			reported.Add(1)
 		}
 		return !errors.Is(last, errChanged), nil
@@ -88,9 +88,9 @@ func (r *reconciler) reportUnwatched(ctx context.Context, w *workload.Cluster, k
 }
 
 // unseen is the status of an Application that is no longer observed.
-func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
+func (s *scope) unseen() appsv1alpha1.ApplicationStatus {
 	why := condition.Error{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead no longer watches the Applications of this cluster."}
-	return appstatus.Build(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
+	return appstatus.Build(appstatus.UnseenApplication(s.app, why), metav1.NewTime(s.r.clock.Now()))
 }
 
 // disable marks the Applications of a cluster as unobserved, and then stops watching them.
@@ -129,15 +129,12 @@ func isReportedUnwatched(app *appsv1alpha1.Application) bool {
 }
 
 // disable marks the Application as unobserved, and stops watching its kinds.
-func (p *pass) disable(ctx context.Context) (reconcile.Result, error) {
-	if p.w.CurrentMode() != workload.ModeDisabled {
-		return reconcile.Result{}, nil
+func (s *scope) disable(ctx context.Context) error {
+	if s.w.CurrentMode() != workload.ModeDisabled {
+		return nil
 	}
-	p.w.Wanted.Want(p.key, nil)
-	p.w.Watch(p.key, p.t, nil, nil)
-	err := p.writeStatus(ctx, p.unseen())
-	if errors.Is(err, errChanged) {
-		return reconcile.Result{RequeueAfter: catchUp}, nil
-	}
-	return reconcile.Result{}, err
+	s.w.Wanted.Want(s.key, nil)
+	s.w.Watch(s.key, s.tracked, nil, nil)
+	_, err := s.writeStatus(ctx, s.unseen())
+	return err
 }

@@ -82,86 +82,93 @@ func releasing(o object, uid types.UID) []jsonPatchOperation {
 
 // own adopts the objects that belong to the Application, and releases all others. A refusal for one object does not
 // affect others.
-func (p *pass) own(ctx context.Context) {
+func (f findings) own(ctx context.Context) error {
+	var errs []error
 	written := 0
-	within := func() bool {
-		written++
-		if written > maxWrites {
-			p.lookAgain(workload.Coalescing)
+	within := func(o object) bool {
+		if refused := f.refused(o); refused != nil {
+			errs = append(errs, again(refused))
+			return false
+		}
+		if written++; written > maxWrites {
+			errs = append(errs, condition.PendingError{After: workload.Coalescing})
 		}
 		return written <= maxWrites
 	}
-	for _, o := range p.selection.release {
-		if p.superseded() {
-			return
+	for _, o := range f.selection.release {
+		if f.superseded() {
+			return condition.Join(errs...)
 		}
-		if p.refused(o) == nil && within() {
-			p.write(ctx, o, "release", releasing(o, p.app.UID))
+		if within(o) {
+			errs = append(errs, f.write(ctx, o, "release", releasing(o, f.app.UID)))
 		}
 	}
-	for _, o := range p.selection.adopt {
-		if p.refused(o) != nil || !within() {
+	var checkedAt time.Time
+	for _, o := range f.selection.adopt {
+		if !within(o) {
 			continue
 		}
-		if !p.mayAdopt(ctx) || p.superseded() {
-			return
+		exists, err := f.exists(ctx, &checkedAt)
+		if err != nil || !exists || f.superseded() {
+			return condition.Join(append(errs, err)...)
 		}
-		p.write(ctx, o, "adopt", adoption(o, p.app))
+		errs = append(errs, f.write(ctx, o, "adopt", adoption(o, f.app)), again(f.refused(o)))
 	}
+	return condition.Join(errs...)
 }
 
-// mayAdopt checks before each adoption that the Application exists and is not being deleted: the garbage collector
+// exists checks before each adoption that the Application exists and is not being deleted: the garbage collector
 // deletes objects whose owner is gone. The watch, which is free, is checked each time. The API server is queried
-// before the first adoption and then once a second, since a watch can be behind.
+// before the first adoption and then once a second, since a watch can be behind; checkedAt is when it answered last.
 //
 // An adoption may still be in flight while the Application is being deleted. It is released while the Application
 // exists (see selector.decide). A finalizer would close that gap, but would also keep people from deleting Applications
 // of a cluster that is no longer enrolled.
-func (p *pass) mayAdopt(ctx context.Context) bool {
-	if !p.w.IsThere(p.key, p.app.UID) {
-		return false
+func (s *scope) exists(ctx context.Context, checkedAt *time.Time) (bool, error) {
+	if !s.w.IsThere(s.key, s.app.UID) {
+		return false, nil
 	}
-	now := p.r.clock.Now()
-	if !p.checkedAt.IsZero() && now.Sub(p.checkedAt) < liveCheckEvery {
-		return true
+	now := s.r.clock.Now()
+	if !checkedAt.IsZero() && now.Sub(*checkedAt) < liveCheckEvery {
+		return true, nil
 	}
-	uid, err := p.w.LiveUID(ctx, p.key)
+	uid, err := s.w.LiveUID(ctx, s.key)
 	if err != nil {
-		p.fail(fmt.Errorf("cannot get Application %q in cluster %q: %w", p.key, p.w.Name, err))
-		return false
+		return false, fmt.Errorf("cannot get Application %q in cluster %q: %w", s.key, s.w.Name, err)
 	}
-	p.checkedAt = now
-	return uid == p.app.UID
+	*checkedAt = now
+	return uid == s.app.UID, nil
 }
 
 // write patches the owner references of an object.
-func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPatchOperation) {
-	err := p.patch(ctx, o, patch)
+func (s *scope) write(ctx context.Context, o object, verb string, patch []jsonPatchOperation) error {
+	err := s.patch(ctx, o, patch)
 	switch {
 	case err == nil:
-		p.r.metrics.wrote(p.w.Name, writeOwner)
-		p.t.Wrote(o.entry.UID, o.entry.ResourceVersion)
+		s.r.metrics.wrote(s.w.Name, writeOwner)
+		s.tracked.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case apierrors.IsNotFound(err):
 		// It was deleted, which the watch will report.
 	case apierrors.IsConflict(err), isFailedTest(err):
 		// The watch will show another version, which triggers a retry.
-		p.t.Wrote(o.entry.UID, o.entry.ResourceVersion)
+		s.tracked.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case isRefusal(err):
-		p.refuse(o, err)
+		s.refuse(o, err)
 	default:
-		p.fail(fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, p.w.Name, err))
+		return fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, s.w.Name, err)
 	}
+	return nil
 }
 
-func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) error {
+func (s *scope) patch(ctx context.Context, o object, patch []jsonPatchOperation) error {
 	data, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("cannot create a patch: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.r.requestTimeout)
 	defer cancel()
-	_, err = p.w.Metadata.Resource(o.kind.GroupVersionResource()).Namespace(o.entry.Key.Namespace).
-		Patch(ctx, o.entry.Key.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)})
+	_, err = s.w.Metadata.Resource(o.kind.GroupVersionResource()).Namespace(o.entry.Key.Namespace).
+		Patch(ctx, o.entry.Key.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: s.r.fieldManagerIn(s.w)})
 	return err
 }
 
@@ -184,25 +191,25 @@ func isRefusal(err error) bool {
 
 // refuse records that the cluster rejected a write of an object's owner references. A missing right applies to all
 // objects of the kind in the namespace. The API server's message then concerns one of them, so it is not repeated.
-func (p *pass) refuse(o object, err error) {
+func (s *scope) refuse(o object, err error) {
 	key, what := o.key(), workload.Describe(o.kind.GroupVersionKind)
 	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
 	if apierror.IsMissingRight(err) {
 		key.Name = ""
 		text = fmt.Sprintf("Masthead lacks the right to patch %s in the namespace %q.", what, o.entry.Key.Namespace)
 	}
-	p.w.Refuse(key, workload.Refusal{
-		Until:   p.r.clock.Now().Add(condition.SlowRetry()),
+	s.w.Refuse(key, workload.Refusal{
+		Until:   s.r.clock.Now().Add(condition.SlowRetry()),
 		Problem: condition.Error{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: text},
 	})
 }
 
-// refused returns the refusal of writes to an object's owner references; nil if there is none, or it has expired.
-func (p *pass) refused(o object) *condition.Error {
-	r, ok := p.w.Refusal(o.key())
+// refused returns the refusal of writes to an object's owner references, which ends at its time; nil if there is none.
+func (s *scope) refused(o object) *condition.Error {
+	r, ok := s.w.Refusal(o.key())
 	if !ok {
 		return nil
 	}
-	p.lookAgain(r.Until.Sub(p.r.clock.Now()) + workload.Coalescing)
+	r.Problem.RetryAfter = max(r.Until.Sub(s.r.clock.Now())+workload.Coalescing, time.Millisecond)
 	return &r.Problem
 }

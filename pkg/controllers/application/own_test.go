@@ -427,17 +427,18 @@ func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 	release := f.Traffic.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
 	defer release()
 	clock := testingclock.NewFakeClock(time.Now())
-	look := &pass{r: &reconciler{clock: clock}, w: w, key: client.ObjectKeyFromObject(app), app: app}
-	if !look.mayAdopt(f.Ctx) {
-		t.Fatalf("want the Application to adopt: %v", look.errs)
+	s := &scope{r: &reconciler{clock: clock}, w: w, key: client.ObjectKeyFromObject(app), app: app}
+	var checkedAt time.Time
+	if exists, err := s.exists(f.Ctx, &checkedAt); !exists {
+		t.Fatalf("want the Application to adopt: %v", err)
 	}
 	f.Delete(f.Workload, app)
 	f.WaitForGone(app)
 	clock.Step(liveCheckEvery)
-	if look.mayAdopt(f.Ctx) {
+	if exists, _ := s.exists(f.Ctx, &checkedAt); exists {
 		t.Error("want nothing adopted by an Application that has gone, although the watch does not say so yet")
 	}
-	if !w.IsThere(look.key, app.UID) {
+	if !w.IsThere(s.key, app.UID) {
 		t.Error("the watch was not held back, and the test shows nothing")
 	}
 }

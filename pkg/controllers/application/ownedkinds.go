@@ -47,16 +47,16 @@ func formerKinds(app *appsv1alpha1.Application) map[schema.GroupVersionKind]stru
 
 // ownedKinds are the kinds of objects that the Application owns, or will own after adoption. For a kind that cannot be
 // observed, the status decides.
-func (p *pass) ownedKinds() []metav1.GroupVersionKind {
-	before := sets.New(p.app.Status.OwnedKinds...)
+func (f findings) ownedKinds() []metav1.GroupVersionKind {
+	before := sets.New(f.app.Status.OwnedKinds...)
 	adopted := sets.New[schema.GroupVersionKind]()
-	for _, o := range p.selection.adopt {
-		if p.refused(o) == nil {
+	for _, o := range f.selection.adopt {
+		if f.refused(o) == nil {
 			adopted.Insert(o.kind.GroupVersionKind)
 		}
 	}
 	released := sets.New[schema.GroupVersionKind]()
-	for _, o := range p.selection.leaving {
+	for _, o := range f.selection.leaving {
 		released.Insert(o.kind.GroupVersionKind)
 	}
 	owned := func(k seenKind) bool {
@@ -67,15 +67,15 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 			return released.Has(k.GVK)
 		}
 		return adopted.Has(k.GVK) || slices.ContainsFunc(k.objects, func(o object) bool {
-			_, ours := o.OwnedBy(p.app.UID)
-			_, written := p.t.Patched[o.entry.UID]
+			_, ours := o.OwnedBy(f.app.UID)
+			_, written := f.tracked.Patched[o.entry.UID]
 			return ours || written
 		})
 	}
 	var out []metav1.GroupVersionKind
 	// Kinds in the spec are known from there as well, so they are left out first if there are too many.
 	for _, leaving := range []bool{true, false} {
-		for _, k := range p.kinds {
+		for _, k := range f.kinds {
 			if k.Leaving == leaving && owned(k) && len(out) < appsv1alpha1.MaxOwnedKinds {
 				out = append(out, metav1.GroupVersionKind(k.GVK))
 			}
@@ -88,19 +88,19 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 }
 
 // note writes the kinds of objects to adopt to the status before adopting them. If that fails, nothing is adopted.
-func (p *pass) note(ctx context.Context) {
-	before, missing := sets.New(p.app.Status.OwnedKinds...), false
-	owned := p.ownedKinds()
-	for _, k := range owned {
-		missing = missing || !before.Has(k)
+func (f findings) note(ctx context.Context) (findings, error) {
+	before := sets.New(f.app.Status.OwnedKinds...)
+	owned := f.ownedKinds()
+	if before.HasAll(owned...) || len(f.selection.adopt) == 0 {
+		return f, nil
 	}
-	if !missing || len(p.selection.adopt) == 0 {
-		return
-	}
-	status := p.app.Status
+	status := f.app.Status
 	status.OwnedKinds = owned
-	if err := p.writeStatus(ctx, status); err != nil {
-		p.notWritten(err)
-		p.selection.adopt = nil
+	written, err := f.writeStatus(ctx, status)
+	if err != nil {
+		f.selection.adopt = nil
+		return f, err
 	}
+	f.scope = written
+	return f, nil
 }

@@ -6,42 +6,49 @@ package application
 import (
 	"context"
 
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // report computes the status of the Application, writes it if it has changed, and reports it to the hub.
-func (p *pass) report(ctx context.Context) {
-	o := p.observation()
-	if p.settle(&o) {
-		return
+func (f findings) report(ctx context.Context, view healthcheck.View) error {
+	o := f.observation(view)
+	var errs []error
+	for _, c := range o.Components {
+		errs = append(errs, again(c.Problem))
 	}
-	status := appstatus.Build(o, metav1.NewTime(p.r.clock.Now()))
-	before := p.app
-	if err := p.writeStatus(ctx, status); err != nil {
-		p.notWritten(err)
-		return
+	write, err := f.settle(&o)
+	errs = append(errs, err)
+	if !write {
+		return condition.Join(errs...)
 	}
-	p.w.Announcements.Changed(before, status)
-	now := *p.app
+	status := appstatus.Build(o, metav1.NewTime(f.r.clock.Now()))
+	s, err := f.writeStatus(ctx, status)
+	if err != nil {
+		return condition.Join(append(errs, err)...)
+	}
+	f.w.Announcements.Changed(f.app, status)
+	now := *s.app
 	now.Status = status
-	p.r.observe(p.w, p.key, &now)
+	f.r.observe(f.w, f.key, &now)
+	return condition.Join(errs...)
 }
 
 // observation is the input from which the status is computed.
-func (p *pass) observation() appstatus.Observation {
-	state, _ := p.w.Watcher.State(record.ApplicationKind)
+func (f findings) observation(view healthcheck.View) appstatus.Observation {
+	state, _ := f.w.Watcher.State(record.ApplicationKind)
 	return appstatus.Observation{
-		Application:  p.app,
-		Components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),
-		Selected:     p.selection.selected,
-		Dependencies: appstatus.BuildDependencies(p.app, state == kindwatch.StateSynced, p.w.Application),
-		HealthCheck:  p.healthCheck,
-		OwnedKinds:   p.ownedKinds(),
-		NotServed:    p.notServed,
+		Application:  f.app,
+		Components:   append(f.selector.views(f.app, f.kinds, f.refused), f.discoveredViews()...),
+		Selected:     f.selection.selected,
+		Dependencies: appstatus.BuildDependencies(f.app, state == kindwatch.StateSynced, f.w.Application),
+		HealthCheck:  view,
+		OwnedKinds:   f.ownedKinds(),
+		NotServed:    f.notServed,
 	}
 }

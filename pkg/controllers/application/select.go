@@ -44,6 +44,19 @@ type seenKind struct {
 	unnamed bool
 }
 
+// seenKinds are the kinds relevant to an Application.
+type seenKinds []seenKind
+
+// find returns the kind that an Application names or discovers.
+func (kinds seenKinds) find(gvk schema.GroupVersionKind) *seenKind {
+	for i := range kinds {
+		if kinds[i].GVK == gvk && !kinds[i].Leaving {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
 // selection holds the objects that belong to an Application, and the actions required.
 type selection struct {
 	// selected is the number of objects that belong to the Application.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
@@ -18,22 +19,20 @@ const (
 	firstHealthTimeout = 5 * time.Second
 )
 
-// settle shows components that are not observed yet as in the previous status. It returns true if the whole status has
-// to wait for them.
-func (p *pass) settle(o *appstatus.Observation) (wait bool) {
+// settle shows components that are not observed yet as in the previous status. It returns false if the whole status has
+// to wait for them, and when to look again.
+func (s *scope) settle(o *appstatus.Observation) (write bool, err error) {
 	waiting := o.HealthCheck.Syncing || slices.ContainsFunc(o.Components, func(v appstatus.ComponentView) bool { return v.Syncing })
-	since := p.w.Settling(p.t, waiting)
+	since := s.w.Settling(s.tracked, waiting)
 	if !waiting || since >= workload.StatusPatience {
-		return false
+		return true, nil
 	}
+	end := condition.PendingError{After: workload.StatusPatience - since}
 	if o.ListsPart() {
-		p.lookAgain(workload.StatusPatience - since)
-		return true
+		return false, end
 	}
 	if !o.Hold() && since < firstHealthTimeout {
-		p.lookAgain(firstHealthTimeout - since)
-		return true
+		return false, condition.PendingError{After: firstHealthTimeout - since}
 	}
-	p.lookAgain(workload.StatusPatience - since)
-	return false
+	return true, end
 }

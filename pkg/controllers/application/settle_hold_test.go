@@ -62,14 +62,15 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 			o.Application.Status = appstatus.Build(o, begun)
 			o.Components = tc.now
 			clk := clocktesting.NewFakeClock(begun.Time)
-			p := &pass{w: &workload.Cluster{Clock: clk}, t: &workload.Tracked{}}
-			p.w.Settling(p.t, true)
+			s := &scope{w: &workload.Cluster{Clock: clk}, tracked: &workload.Tracked{}}
+			s.w.Settling(s.tracked, true)
 			clk.Step(tc.since)
-			if got := p.settle(&o); got != tc.want {
-				t.Errorf("%s Want to wait: %t, got %t", tc.reason, tc.want, got)
+			write, err := s.settle(&o)
+			if write == tc.want {
+				t.Errorf("%s Want to wait: %t, got %t", tc.reason, tc.want, !write)
 			}
-			if tc.want && p.again != workload.StatusPatience {
-				t.Errorf("want it to be looked at again, got %s", p.again)
+			if result, _ := condition.Result(err); tc.want && result.RequeueAfter != workload.StatusPatience {
+				t.Errorf("want it to be looked at again, got %s", result.RequeueAfter)
 			}
 		})
 	}

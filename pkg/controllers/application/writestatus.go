@@ -6,7 +6,6 @@ package application
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,53 +14,45 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
-// errChanged says that the Application has changed since the watch showed it, so that nothing was written.
-var errChanged = errors.New("the Application has changed meanwhile")
+// errChanged says that the Application has changed since the watch showed it, so that nothing was written. A change
+// outside the cached fields triggers no event.
+var errChanged = fmt.Errorf("the Application has changed meanwhile: %w", condition.PendingError{After: catchUp})
 
-// notWritten handles a failed status write. A conflict is not an error; it requeues, because a change outside the
-// cached fields triggers no event.
-func (p *pass) notWritten(err error) {
-	if errors.Is(err, errChanged) {
-		p.lookAgain(catchUp)
-		return
+// writeStatus writes the status of the Application, and returns the scope with the result. It writes nothing if the
+// status is unchanged. The error is errChanged on a conflict.
+func (s *scope) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) (*scope, error) {
+	if appstatus.Equal(s.app.Status, status) {
+		return s, nil
 	}
-	p.fail(err)
-}
-
-// writeStatus writes the status of the Application, and continues with the result. It writes nothing if the status is
-// unchanged. The error is errChanged on a conflict.
-func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) error {
-	if appstatus.Equal(p.app.Status, status) {
-		return nil
-	}
-	patch, err := statusPatch(p.app, status)
+	patch, err := statusPatch(s.app, status)
 	if err != nil {
-		return fmt.Errorf("cannot create a patch for Application %q in cluster %q: %w", p.key, p.w.Name, err)
+		return nil, fmt.Errorf("cannot create a patch for Application %q in cluster %q: %w", s.key, s.w.Name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.r.requestTimeout)
 	defer cancel()
-	live, err := p.w.Client.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
-		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
+	live, err := s.w.Client.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(s.key.Namespace).
+		Patch(ctx, s.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.r.fieldManagerIn(s.w)}, "status")
 	switch {
 	case apierrors.IsNotFound(err):
 		// The watch will report the deletion.
-		return nil
+		return s, nil
 	case apierrors.IsConflict(err):
-		return errChanged
+		return nil, errChanged
 	case err != nil:
-		return fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", p.key, p.w.Name, err)
+		return nil, fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", s.key, s.w.Name, err)
 	}
-	p.r.metrics.wrote(p.w.Name, writeStatus)
-	p.w.Watcher.Observe(record.ApplicationKind, p.key, live)
-	app := *p.app
+	s.r.metrics.wrote(s.w.Name, writeStatus)
+	s.w.Watcher.Observe(record.ApplicationKind, s.key, live)
+	app, out := *s.app, *s
 	app.Status, app.ResourceVersion = status, live.GetResourceVersion()
-	p.app = &app
-	return nil
+	out.app = &app
+	return &out, nil
 }
 
 // statusPatch is the JSON merge patch that sets an Application's status, provided that it has not changed meanwhile: no

@@ -14,6 +14,8 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -59,11 +61,13 @@ func (r *Reconciler) carryOut(
 	case Offered:
 		return r.offer(ctx, w, cluster, req, l)
 	case Withdrawn:
-		result, p, err := r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
-		switch {
-		case p != nil:
+		err := r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
+		p, isProblem := errors.AsType[*condition.Error](err)
+		if isProblem {
 			r.refuse(ctx, cluster, req, p)
-		case err == nil:
+		}
+		result, err := condition.Result(apierror.Each(err)...)
+		if err == nil && !isProblem {
 			r.forgetReported(req)
 		}
 		return result, err
@@ -84,8 +88,8 @@ func (r *Reconciler) offer(
 	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
 	want, err := r.want(ctx, req.Name, l.publication.Kind)
-	if err != nil || want == nil {
-		return reconcile.Result{}, err
+	if err != nil {
+		return condition.Result(err)
 	}
 	l.publication.Kind = want.kind
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)

@@ -5,12 +5,14 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -25,12 +27,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// want returns the definition that workload clusters shall have of a published kind, or nil while the hub's is unknown.
+// want returns the definition that workload clusters shall have of a published kind, or a PendingError while the hub's
+// is unknown.
 func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.Kind) (*wantedDefinition, error) {
 	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
 		// Not there yet or not synced yet: its appearance requeues the definition.
-		return nil, nil //nolint:nilerr,nilnil // See above.
+		return nil, condition.PendingError{}
 	}
 	of := managed.CompareState(meta, r.hub.HubKind(published).Version)
 
@@ -41,7 +44,10 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 		return &want, nil
 	}
 	crd, err := r.get(ctx, r.hubReader, name)
-	if err != nil || crd == nil {
+	if apierrors.IsNotFound(err) {
+		return nil, condition.PendingError{}
+	}
+	if err != nil {
 		return nil, err
 	}
 	hub := NewHubDefinition(crd)
@@ -68,7 +74,7 @@ func (r *Reconciler) ensure(
 		return r.Accept(ctx, w, cluster, req, p.Kind)
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
 	before := have
@@ -214,14 +220,13 @@ func (r *Reconciler) Accept(
 		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
 		return result, nil
 	case kindwatch.StateNotServed:
-		again, p, err := r.unserved(ctx, w, req, kind)
-		if err != nil {
-			return result, err
-		}
-		result.RequeueAfter = again
-		if p != nil {
+		err := r.unserved(ctx, w, req, kind)
+		p, isProblem := errors.AsType[*condition.Error](err)
+		if isProblem {
 			r.refuse(ctx, cluster, req, p)
-			return result, nil
+		}
+		if result, err = condition.Result(err); isProblem || err != nil {
+			return result, err
 		}
 	case kindwatch.StateSynced:
 		w.SetServed(req.Name)

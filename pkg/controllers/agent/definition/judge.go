@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -27,12 +28,12 @@ func (r *Reconciler) Judge(
 ) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	switch {
-	case err != nil:
-		return reconcile.Result{}, err
-	case crd == nil:
+	case apierrors.IsNotFound(err):
 		// Its claims are gone, too.
 		r.Unfollow(w, req.Name)
 		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, err
 	case !IsOurs(crd, w.Owner()):
 		if !following {
 			return reconcile.Result{}, nil
@@ -134,8 +135,8 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 	r.mu.Unlock()
 	if !ok || kept.of != ownership.SecretVersion(meta) {
 		crd, err := r.get(ctx, r.hubReader, name)
-		if err != nil || crd == nil {
-			return nil, false, err // The watch is about to report the deletion.
+		if err != nil {
+			return nil, false, client.IgnoreNotFound(err) // The watch is about to report the deletion.
 		}
 		kept = *NewHubDefinition(crd)
 		r.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -65,10 +66,10 @@ func (r *Reconciler) forKind(ctx context.Context, w *index.Cluster, name string,
 		return fn(f.Kind, true, nil)
 	}
 	crd, err := r.get(ctx, w.Reader, name)
-	if err == nil && crd != nil && isMarked(crd, w.Owner()) {
+	if err == nil && isMarked(crd, w.Owner()) {
 		err = write(ctx, w, Opened(crd))
 	}
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		if err := fn(kindwatch.Kind{}, false, err); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -107,15 +106,11 @@ type wantedDefinition struct {
 	converts bool
 }
 
-// get reads a definition from an API server; nil if there is none.
+// get reads a definition from an API server.
 func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (*unstructured.Unstructured, error) {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(crossplane.CRDGVK)
-	err := from.Get(ctx, types.NamespacedName{Name: name}, crd)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
+	if err := from.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
 	}
 	return crd, nil

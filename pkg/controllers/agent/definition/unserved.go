@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -21,34 +22,30 @@ import (
 // servedPatience is how long an API server may take to serve a kind whose definition it has accepted.
 const servedPatience = 5 * time.Second
 
-// unserved finds out why a kind is not served although its definition is in place, and when to check again. An API
-// server accepts a definition whose names are taken, and never serves its kind. Shortly after the write, it is no
-// problem; nor if the definition says that the kind is served: then the watch is behind.
-func (r *Reconciler) unserved(
-	ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
-) (again time.Duration, p *condition.Error, err error) {
+// unserved returns why a kind is not served although its definition is in place. An API server accepts a definition
+// whose names are taken, and never serves its kind. Shortly after the write, it is pending; so it is if the definition
+// says that the kind is served: then the watch is behind.
+func (r *Reconciler) unserved(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
 	now := r.clock.Now()
 	if left := w.UnservedSince(req.Name, now).Add(servedPatience).Sub(now); left > 0 {
-		return left, nil, nil
+		return condition.PendingError{After: left}
 	}
 	crd, err := r.get(ctx, w.Reader, req.Name)
-	if err != nil {
-		return 0, nil, err
+	if apierrors.IsNotFound(err) {
+		return condition.PendingError{After: condition.SlowRetry()} // Its deletion makes a new request.
 	}
-	if crd == nil {
-		return condition.SlowRetry(), nil, nil // Its deletion makes a new request.
+	if err != nil {
+		return err
 	}
 	why, not := NotEstablished(crd)
 	if !not {
 		// An API server serves a kind a moment after it says so, and the watch may be in a long back-off.
 		w.Watcher.Retry(kind.GroupResource())
-		return servedPatience, nil, nil
+		return condition.PendingError{After: servedPatience}
 	}
-	return condition.SlowRetry(), &condition.Error{
-		Reason: fleetv1alpha1.ReasonDefinitionNotServed,
-		Message: fmt.Sprintf("The cluster has the CustomResourceDefinition %q and does not serve its kind: %s",
-			req.Name, multicluster.BoundedText(why)),
-	}, nil
+	return condition.NewError(fleetv1alpha1.ReasonDefinitionNotServed, fmt.Sprintf(
+		"The cluster has the CustomResourceDefinition %q and does not serve its kind: %s", req.Name, multicluster.BoundedText(why)),
+	).RetriedAfter(condition.SlowRetry())
 }
 
 // NotEstablished reports whether a definition says that its kind is not served, and why.

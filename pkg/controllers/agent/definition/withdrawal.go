@@ -5,6 +5,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,25 +29,25 @@ import (
 // observe a change within seconds.
 const DefaultWithdrawalGrace = time.Minute
 
-// withdraw takes the next step in removing a definition that is not offered. It returns the right that is missing for
-// it: without a word, the definition would stay closed for ever.
+// withdraw takes the next step in removing a definition that is not offered. A right that is missing for it is
+// reported: without a word, the definition would stay closed for ever.
 func (r *Reconciler) withdraw(
 	ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
-) (reconcile.Result, *condition.Error, error) {
+) error {
 	claims, err := w.Watcher.List(kind)
 	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
-		return reconcile.Result{}, stays(fleetv1alpha1.ReasonClaimsForbidden, "list and watch its claims"), nil
+		return stays(fleetv1alpha1.ReasonClaimsForbidden, "list and watch its claims")
 	}
 	if _, known := r.hub.ReadPublications(); !known || err != nil {
-		return reconcile.Result{}, nil, nil //nolint:nilerr // What is not known yet makes a new request when it is.
+		return condition.PendingError{} // What is not known yet makes a new request when it is.
 	}
 	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]
 	if len(claims) > 0 && !marked {
-		return reconcile.Result{}, nil, nil // Deleting the last one makes a new request.
+		return condition.PendingError{} // Deleting the last one makes a new request.
 	}
 	if at, err := time.Parse(time.RFC3339, seen); err == nil && len(claims) == 0 {
 		if left := r.graceLeft(at); left > 0 {
-			return reconcile.Result{RequeueAfter: left}, nil, nil
+			return condition.PendingError{After: left}
 		}
 	}
 	return r.close(ctx, w, req, marked)
@@ -62,54 +63,54 @@ func stays(why, right string) *condition.Error {
 
 // close makes a definition without objects reject new ones, and deletes it after the grace period. A definition that
 // has objects after all is opened again.
-func (r *Reconciler) close(
-	ctx context.Context, w *index.Cluster, req mcreconcile.Request, marked bool,
-) (_ reconcile.Result, p *condition.Error, _ error) {
+func (r *Reconciler) close(ctx context.Context, w *index.Cluster, req mcreconcile.Request, marked bool) error {
 	crd, err := r.get(ctx, w.Reader, req.Name)
-	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
-		return reconcile.Result{}, nil, err
+	if err != nil || !IsOurs(crd, w.Owner()) {
+		return client.IgnoreNotFound(err)
 	}
+	var again error = condition.PendingError{After: condition.SlowRetry()}
 	empty, err := r.hasNoObjects(ctx, w, crd)
 	if apierrors.IsForbidden(err) {
-		p, err = stays(fleetv1alpha1.ReasonClaimsForbidden, "list its claims"), nil
+		again, err = stays(fleetv1alpha1.ReasonClaimsForbidden, "list its claims").RetriedAfter(condition.SlowRetry()), nil
 	}
 	if err != nil {
-		return reconcile.Result{}, nil, err
+		return err
 	}
 	since, closed := ClosedSince(crd)
 	switch {
 	case !empty && marked:
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, p, r.rewrite(ctx, w, Opened(crd))
+		return errors.Join(again, r.rewrite(ctx, w, Opened(crd)))
 	case !empty:
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, p, nil
+		return again
 	case !closed:
 		err := write(ctx, w, ClosedDefinition(crd, r.clock.Now()))
 		if apierrors.IsForbidden(err) {
-			return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(fleetv1alpha1.ReasonDefinitionForbidden, "update it"), nil
+			return stays(fleetv1alpha1.ReasonDefinitionForbidden, "update it").RetriedAfter(condition.SlowRetry())
 		}
-		return reconcile.Result{RequeueAfter: r.grace}, nil, err
+		if err != nil {
+			return err
+		}
+		return condition.PendingError{After: r.grace}
 	}
 	if left := r.graceLeft(since); left > 0 {
-		return reconcile.Result{RequeueAfter: left}, nil, nil
+		return condition.PendingError{After: left}
 	}
 	return r.remove(ctx, w, req, crd)
 }
 
 // remove deletes a definition, if it is unchanged since it was read.
-func (r *Reconciler) remove(
-	ctx context.Context, w *index.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
-) (reconcile.Result, *condition.Error, error) {
+func (r *Reconciler) remove(ctx context.Context, w *index.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured) error {
 	err := w.Client.Delete(ctx, crd, client.Preconditions(managed.AsSeen(crd)))
 	switch {
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil, nil
+		return condition.PendingError{After: condition.Soon}
 	case apierrors.IsForbidden(err):
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(fleetv1alpha1.ReasonDefinitionForbidden, "delete it"), nil
+		return stays(fleetv1alpha1.ReasonDefinitionForbidden, "delete it").RetriedAfter(condition.SlowRetry())
 	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, nil, fmt.Errorf("cannot delete CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
+		return fmt.Errorf("cannot delete CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 	}
 	log.FromContext(ctx).Info("Removed a definition that the hub does not offer any more, and that had no objects")
-	return reconcile.Result{}, nil, nil
+	return nil
 }
 
 // graceLeft returns how much longer a definition must stay closed. A time in the future is not ours, or comes from
@@ -140,8 +141,8 @@ func (r *Reconciler) hasNoObjects(ctx context.Context, w *index.Cluster, crd *un
 // reopen opens a closed definition that stays because its cluster's agent is disabled or its class is missing.
 func (r *Reconciler) reopen(ctx context.Context, w *index.Cluster, req mcreconcile.Request) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
-	if err != nil || crd == nil || !isMarked(crd, w.Owner()) {
-		return reconcile.Result{}, err
+	if err != nil || !isMarked(crd, w.Owner()) {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	// A successful write is an event; a refused one is not.
 	return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, Opened(crd))

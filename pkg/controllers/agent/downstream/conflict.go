@@ -5,6 +5,7 @@ package downstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -43,8 +45,8 @@ func (r *Reporter) noteConflict(ctx context.Context, s *Scope, holder string) er
 	if claim == nil || s.IsPaused() {
 		return nil
 	}
-	err := PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics)
-	if p := hubaccess.WorkloadProblem(err, "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+	err := hubaccess.WorkloadError(PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics), "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected)
+	if p, ok := errors.AsType[*condition.Error](err); ok {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil
 	}

@@ -23,16 +23,18 @@ import (
 // the restart of a webhook of the hub, are retried silently.
 const FailurePatience = 10 * time.Second
 
-// Failed records that synchronising a claim has failed, and returns what to report to its user: nothing, unless it has
-// failed for a while. tellable means that there is anything to report: conflicts resolve by themselves, and failures
-// because the manager or the connection stops do not concern the claim.
+// IsTellable reports whether a failure concerns a claim's user: conflicts resolve by themselves, and failures because
+// the manager or the connection stops do not concern the claim.
+func IsTellable(ctx context.Context, s *Scope, err error) bool {
+	return ctx.Err() == nil && !errors.Is(err, context.Canceled) && !hubaccess.IsConflict(err) && !s.Vanished
+}
+
+// Failed records that synchronising a claim has failed, and returns what to report to its user: a PendingError, unless
+// it has failed for a while.
 //
 // The message does not repeat the error. The error is the hub's, names its webhooks and their addresses, and changes
 // with each attempt; the manager logs it in full.
-func (r *Reporter) Failed(ctx context.Context, s *Scope, err error) (lasting *condition.Error, tellable bool) {
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) || hubaccess.IsConflict(err) || s.Vanished {
-		return nil, false
-	}
+func (r *Reporter) Failed(s *Scope, err error) error {
 	now, uid := r.Clock.Now(), s.Claim.GetUID()
 	var f index.Failure
 	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
@@ -42,14 +44,14 @@ func (r *Reporter) Failed(ctx context.Context, s *Scope, err error) (lasting *co
 		f = e.Failing
 	})
 	if now.Sub(f.Since) < FailurePatience {
-		return nil, true
+		return condition.PendingError{}
 	}
 	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonSyncFailing,
 		Unknown: true,
 		Message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
 			cmp.Or(string(apierrors.ReasonForError(err)), "no answer")),
-	}, true
+	}
 }
 
 // Succeeded records that synchronising a claim did not fail.

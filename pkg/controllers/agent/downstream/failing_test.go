@@ -14,6 +14,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
@@ -56,7 +57,13 @@ func TestFailuresAreReportedAfterAWhile(t *testing.T) {
 				ctx = t.Context()
 			}
 			s := &Scope{Facts: plan.Facts{Claim: claim, Vanished: tc.vanished}}
-			if p, _ := r.Failed(ctx, s, tc.err); p != nil {
+			reported := func() (*condition.Error, bool) {
+				if !IsTellable(ctx, s, tc.err) {
+					return nil, false
+				}
+				return errors.AsType[*condition.Error](r.Failed(s, tc.err))
+			}
+			if p, ok := reported(); ok {
 				t.Errorf("The first failure is reported: %v", p)
 			}
 			if tc.succeeded {
@@ -64,7 +71,7 @@ func TestFailuresAreReportedAfterAWhile(t *testing.T) {
 			}
 			now.SetTime(at.Add(tc.after))
 			got := ""
-			if p, _ := r.Failed(ctx, s, tc.err); p != nil {
+			if p, ok := reported(); ok {
 				got = p.Message
 			}
 			if got != tc.want {

@@ -33,18 +33,18 @@ type LateFields struct {
 }
 
 // Initialise shows late-initialized fields in the claim, once they need not wait for others.
-func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
 	if err := r.inheritLate(ctx, s); err != nil {
-		return nil, 0, err
+		return err
 	}
 	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
 	if !changes || r.Ledger.Entry(s.ObjectRequest).Shown == objects.Digest(spec) {
-		return nil, 0, nil
+		return nil
 	}
 	if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
-		return nil, left, nil
+		return condition.PendingError{After: left}
 	}
-	again := time.Duration(0)
+	var again error
 	manager := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager)
 	claim, err := r.Apply(ctx, s, manager, spec)
 	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
@@ -52,10 +52,10 @@ func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured
 		// does not requeue the claim for our own write.
 		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
 		claim, err = r.Apply(ctx, s, manager, spec)
-		again = lookAgain
+		again = condition.PendingError{After: lookAgain}
 	}
 	if err != nil {
-		return r.refused(s, err)
+		return refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, WriteLateFields)
 	// The apply is unconditional, and its answer can contain changes by others that were never read. So it does not count
@@ -69,25 +69,25 @@ func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured
 			e.Shown = objects.Digest(spec)
 		}
 	})
-	return nil, again, nil
+	return again
 }
 
 // Record records the claim's object in the hub, if that is not recorded and the claim's status does not imply it.
-func (r *LateFields) Record(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+func (r *LateFields) Record(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
 	record := ownership.RecordFor(s.Claim, hub)
 	if ownership.Records(s.Claim, hub) || r.Ledger.Entry(s.ObjectRequest).Recorded == record {
-		return nil, 0, nil
+		return nil
 	}
 	if was, _ := ownership.GetRecord(s.Claim); was.UID == "" && was.Namespace == hub.GetNamespace() && !was.Existed(s.Claim) {
 		// The object is new, and its status will say that it exists.
 		if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
-			return nil, left, nil
+			return condition.PendingError{After: left}
 		}
 	}
 	claim := s.Claim.DeepCopy()
 	ownership.SetRecord(claim, record)
 	if err := PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics); err != nil {
-		return r.refused(s, err)
+		return refused(s, err)
 	}
 	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
 		e.Recorded = ""
@@ -95,15 +95,13 @@ func (r *LateFields) Record(ctx context.Context, s *Scope, hub *unstructured.Uns
 			e.Recorded = record
 		}
 	})
-	return nil, 0, nil
+	return nil
 }
 
-// refused returns the result of a failed write.
-func (r *LateFields) refused(s *Scope, err error) (*condition.Error, time.Duration, error) {
-	if p := hubaccess.WorkloadProblem(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
-		return p, condition.SlowRetry(), nil
-	}
-	return nil, 0, fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.ObjectRequest, err)
+// refused returns what a failed write means.
+func refused(s *Scope, err error) error {
+	return fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.ObjectRequest,
+		hubaccess.WorkloadError(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected))
 }
 
 // inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes the former ones

@@ -4,10 +4,12 @@
 package downstream
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
@@ -39,4 +41,25 @@ type Outcome struct {
 
 	// RetryAfter is when to requeue, if no event would.
 	RetryAfter time.Duration
+}
+
+// Note adds how a step ended: the first problem is reported, and the soonest wait counts. It returns any other error.
+func (o *Outcome) Note(err error) error {
+	var problem *condition.Error
+	var pending condition.PendingError
+	switch {
+	case errors.As(err, &problem):
+		if o.Problem == nil {
+			o.Problem = problem
+		}
+		o.RetryAfter = condition.MinNonZero(o.RetryAfter, problem.RetryAfter)
+		if apierror.IsUnavailable(err) {
+			o.Err = err
+		}
+	case errors.As(err, &pending):
+		o.RetryAfter = condition.MinNonZero(o.RetryAfter, pending.After)
+	default:
+		return err
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ package downstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,11 +80,10 @@ func (r *Reporter) Report(ctx context.Context, s *Scope, o Outcome) (reconcile.R
 	if !propagation.StatusDiffers(s.Claim, status) || r.statusPruned(s, c, status) {
 		return result, nil
 	}
-	problem, err := r.writeStatus(ctx, s, o, c, status)
-	if problem != nil {
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+	if err := r.writeStatus(ctx, s, o, c, status); err != nil {
+		return condition.Result(err)
 	}
-	return result, err
+	return result, nil
 }
 
 // agentSynced returns the claim's condition AgentSynced.
@@ -96,28 +96,26 @@ func agentSynced(s *Scope, o Outcome) metav1.Condition {
 	return c
 }
 
-// writeStatus writes the status of a claim, and an event if it is new. It returns why the workload cluster refuses it.
-func (r *Reporter) writeStatus(
-	ctx context.Context, s *Scope, o Outcome, c metav1.Condition, status map[string]any,
-) (*condition.Error, error) {
+// writeStatus writes the status of a claim, and an event if it is new.
+func (r *Reporter) writeStatus(ctx context.Context, s *Scope, o Outcome, c metav1.Condition, status map[string]any) error {
 	last, reportedBefore := r.lastReported(s)
 	before, after := s.Claim, propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, status)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = s.Workload.Client.Status().Patch(ctx, after, patch, s.Workload.FieldOwner())
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // It is gone, and there is nothing to report on.
+		return nil // It is gone, and there is nothing to report on.
+	}
+	err = hubaccess.WorkloadError(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected)
+	if p, ok := errors.AsType[*condition.Error](err); ok {
+		// It can only be logged, not shown to the user.
+		log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
+		r.Metrics.Requirement(s.ObjectRequest, p.Reason)
 	}
 	if err != nil {
-		if p := hubaccess.WorkloadProblem(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
-			// It can only be logged, not shown to the user.
-			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
-			r.Metrics.Requirement(s.ObjectRequest, p.Reason)
-			return p, nil
-		}
-		return nil, fmt.Errorf("cannot write the status of %s: %w", s.ObjectRequest, err)
+		return fmt.Errorf("cannot write the status of %s: %w", s.ObjectRequest, err)
 	}
 	r.rememberPruned(s, after, c, status)
 	s.ObserveClaim(after)
@@ -138,7 +136,7 @@ func (r *Reporter) writeStatus(
 	case o.Problem == nil && reportedBefore:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	}
-	return nil, nil //nolint:nilnil // It is written.
+	return nil
 }
 
 // Forget is called when a claim is gone.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -46,17 +45,17 @@ type delivery struct {
 }
 
 // Pull copies the Secrets of the hub's object to the workload cluster.
-func (r *Secrets) Pull(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+func (r *Secrets) Pull(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
 	pull := r.pullSecret
 	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
 	}
 	s.BlockingSecrets = nil
-	p, retryAfter, err := pull(ctx, s, hub)
-	if err == nil {
+	err := pull(ctx, s, hub)
+	if _, failed := condition.Result(err); failed == nil {
 		s.Workload.AwaitSecrets(s.ObjectRequest, s.BlockingSecrets...)
 	}
-	return p, retryAfter, err
+	return err
 }
 
 // pullSecret copies the connection Secret of the hub's claim to the workload cluster.
@@ -64,7 +63,7 @@ func (r *Secrets) Pull(ctx context.Context, s *Scope, hub *unstructured.Unstruct
 // The hub's claim decides which Secret that is: the one it writes to, in its own namespace, and only if the claim
 // controls it. A workload cluster chooses the name, and could choose that of any Secret in the namespace; it gets only
 // what Crossplane made for it.
-func (r *Secrets) pullSecret(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+func (r *Secrets) pullSecret(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
@@ -75,14 +74,14 @@ func (r *Secrets) pullSecret(ctx context.Context, s *Scope, hub *unstructured.Un
 	if withheld {
 		wanted.Clear()
 	}
-	if p, retryAfter, err := r.deleteCopies(ctx, s, wanted); p != nil || err != nil {
-		return p, retryAfter, err
+	if err := r.deleteCopies(ctx, s, wanted); err != nil {
+		return err
 	}
 	if d.from.Name == "" || d.to.Name == "" {
-		return nil, 0, nil
+		return nil
 	}
 	if withheld {
-		return secretWithheld(d.from), 0, nil
+		return secretWithheld(d.from)
 	}
 	return r.pullOne(ctx, s, hub, d)
 }
@@ -90,27 +89,24 @@ func (r *Secrets) pullSecret(ctx context.Context, s *Scope, hub *unstructured.Un
 // pullOne copies one Secret if the hub's object controls it and the copy is not up to date.
 func (r *Secrets) pullOne(
 	ctx context.Context, s *Scope, hub *unstructured.Unstructured, d delivery,
-) (*condition.Error, time.Duration, error) {
+) error {
 	have, err := s.Workload.Watcher.Get(index.OwnedSecretKind, d.to)
 	if err != nil && !apierrors.IsNotFound(err) {
-		// Syncing the watch requeues the claim.
-		return workloadSecretsUnknown(s), 0, nil
+		return workloadSecretsUnknown(s)
 	}
 	seen, err := r.Hub.Watcher.Get(d.watched, d.from)
 	switch {
 	case apierrors.IsNotFound(err) && isCopy(have, s.Claim):
-		return secretMissing(d.from), 0, nil
+		return secretMissing(d.from)
+	case apierrors.IsNotFound(err):
+		return nil // Its creation requeues the claim.
 	case err != nil:
-		if p := r.secretUnknown(d.watched); p != nil && !apierrors.IsNotFound(err) {
-			return p, condition.SlowRetry(), nil
-		}
-		// Its creation requeues the claim.
-		return nil, 0, nil
+		return r.secretUnknown(d.watched)
 	case !ownership.ControlledBy(seen, hub):
-		return secretNotControlled(d.from), condition.SlowRetry(), nil
+		return secretNotControlled(d.from)
 	}
 	if have != nil && upToDate(have, s.Claim, ownership.SecretVersion(seen), s.Workload.CopyState(d.to)) {
-		return nil, 0, nil
+		return nil
 	}
 	return r.copySecret(ctx, s, hub, d)
 }
@@ -118,21 +114,21 @@ func (r *Secrets) pullOne(
 // copySecret compares the Secret in the workload cluster with the hub's, both read live, and updates it.
 func (r *Secrets) copySecret(
 	ctx context.Context, s *Scope, hub *unstructured.Unstructured, d delivery,
-) (*condition.Error, time.Duration, error) {
+) error {
 	secret := &corev1.Secret{}
 	err := r.HubReader.Get(ctx, d.from, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, 0, nil
+		return nil
 	case apierrors.IsForbidden(err):
-		return hubaccess.MissingRight(err, "get", "Secrets", d.from.Namespace), condition.SlowRetry(), nil
+		return hubaccess.MissingRight(err, "get", "Secrets", d.from.Namespace).RetriedAfter(condition.SlowRetry())
 	case err != nil:
-		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
+		return fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
 	case !ownership.ControlledBy(secret, hub) || !deliverable(s.Form, secret.Type):
-		return secretNotControlled(d.from), condition.SlowRetry(), nil
+		return secretNotControlled(d.from)
 	case isWithheld(secret):
 		// The watch is behind; its event requeues the claim.
-		return nil, 0, nil
+		return nil
 	}
 	return r.writeSecret(ctx, s, d.to, secret)
 }
@@ -165,16 +161,17 @@ func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 	return secretType == crossplane.SecretTypeConnection
 }
 
-// secretUnknown returns why the hub's Secret is unknown, if that should be reported to the user.
-func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Error {
+// secretUnknown returns why the hub's Secret is unknown. Syncing the watch requeues the claim.
+func (r *Secrets) secretUnknown(watched kindwatch.Kind) error {
 	if state, _ := r.Hub.Watcher.State(watched); state == kindwatch.StateForbidden {
-		return &condition.Error{Reason: fleetv1alpha1.ReasonHubForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
+		p := condition.NewError(fleetv1alpha1.ReasonHubForbidden, "Masthead lacks the right to list and watch Secrets in the hub.")
+		return p.RetriedAfter(condition.SlowRetry())
 	}
-	return nil
+	return condition.PendingError{}
 }
 
 // writeSecret creates or updates the Secret in the workload cluster.
-func (r *Secrets) writeSecret(ctx context.Context, s *Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Error, time.Duration, error) {
+func (r *Secrets) writeSecret(ctx context.Context, s *Scope, to types.NamespacedName, from *corev1.Secret) error {
 	have := &corev1.Secret{}
 	err := s.Workload.Reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {
@@ -183,22 +180,16 @@ func (r *Secrets) writeSecret(ctx context.Context, s *Scope, to types.Namespaced
 	exists, owner := err == nil, s.Workload.Owner()
 	if other, ok := owner.Other(have); exists && ok {
 		s.BlockingSecrets = append(s.BlockingSecrets, to)
-		return &condition.Error{
-			Reason:  fleetv1alpha1.ReasonSecretConflict,
-			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
-		}, condition.SlowRetry(), nil
+		return secretConflict("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other)
 	}
 	controlled := ownership.ControlledBy(have, s.Claim)
 	if exists && !controlled && !isOrphan(have, s.Form, owner) {
 		s.BlockingSecrets = append(s.BlockingSecrets, to)
-		return &condition.Error{
-			Reason:  fleetv1alpha1.ReasonSecretConflict,
-			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
-		}, condition.SlowRetry(), nil
+		return secretConflict("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name)
 	}
 	if controlled && sameContent(have, from, owner) {
 		s.Workload.Wrote(to, index.CopyState{Of: ownership.SecretVersion(from), Version: have.GetResourceVersion()})
-		return nil, 0, nil
+		return nil
 	}
 	if exists && !changeable(have, from) {
 		err := s.Workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
@@ -214,7 +205,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *Scope, to types.Namespaced
 		err = s.Workload.Client.Create(ctx, want, s.Workload.FieldOwner())
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return nil, condition.Soon, nil
+		return condition.PendingError{After: condition.Soon}
 	}
 	if err != nil {
 		return secretProblem(err, "write", to, s.ClusterName)
@@ -222,7 +213,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *Scope, to types.Namespaced
 	s.Workload.Wrote(to, index.CopyState{Of: ownership.SecretVersion(from), Version: want.GetResourceVersion()})
 	s.Workload.Watcher.Observe(index.OwnedSecretKind, to, reduceToMetadata(want))
 	r.Metrics.Wrote(s.ClusterName, WriteSecret)
-	return nil, 0, nil
+	return nil
 }
 
 // isOrphan reports whether a Secret is a copy of this hub's that has no owner any more. `kubectl delete
@@ -291,9 +282,12 @@ func reduceToMetadata(secret *corev1.Secret) *unstructured.Unstructured {
 	return out
 }
 
-func secretNotControlled(from types.NamespacedName) *condition.Error {
-	return &condition.Error{
-		Reason:  fleetv1alpha1.ReasonSecretNotControlled,
-		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.", from.Name, from.Namespace),
-	}
+func secretConflict(format string, args ...any) error {
+	return condition.NewError(fleetv1alpha1.ReasonSecretConflict, fmt.Sprintf(format, args...)).RetriedAfter(condition.SlowRetry())
+}
+
+func secretNotControlled(from types.NamespacedName) error {
+	return condition.NewError(fleetv1alpha1.ReasonSecretNotControlled, fmt.Sprintf(
+		"The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.",
+		from.Name, from.Namespace)).RetriedAfter(condition.SlowRetry())
 }

@@ -5,7 +5,6 @@ package downstream
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,15 +18,12 @@ import (
 
 // pullComposed copies the Secrets that the hub's composite controls to the workload cluster, and deletes copies of
 // those that it no longer composes. One failure does not block the others; the first problem is reported.
-func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
 	if state, _ := r.Hub.Watcher.State(index.HubComposedSecretKind); state != kindwatch.StateSynced {
-		if p := r.secretUnknown(index.HubComposedSecretKind); p != nil {
-			return p, condition.SlowRetry(), nil
-		}
-		return nil, 0, nil // Syncing the watch requeues the claim.
+		return r.secretUnknown(index.HubComposedSecretKind)
 	}
 	if state, _ := s.Workload.Watcher.State(index.OwnedSecretKind); state != kindwatch.StateSynced {
-		return workloadSecretsUnknown(s), 0, nil
+		return workloadSecretsUnknown(s)
 	}
 	wanted := sets.New(r.Hub.ComposedSecrets(hub)...)
 	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
@@ -41,21 +37,20 @@ func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.
 			wanted.Delete(name)
 		}
 	}
-	first, retryAfter, err := r.deleteCopies(ctx, s, wanted)
-	if err != nil {
-		return nil, 0, err
-	}
+	var all Outcome
+	err := all.Note(r.deleteCopies(ctx, s, wanted))
 	for _, name := range sets.List(wanted) {
-		p, after, err := r.pullOne(ctx, s, hub, composedDelivery(s, hub, name))
-		if err != nil {
-			return nil, 0, err
+		if err == nil {
+			err = all.Note(r.pullOne(ctx, s, hub, composedDelivery(s, hub, name)))
 		}
-		if first == nil {
-			first = p
-		}
-		retryAfter = condition.MinNonZero(retryAfter, after)
 	}
-	return first, retryAfter, nil
+	switch {
+	case err != nil:
+		return err
+	case all.Problem != nil:
+		return all.Problem.RetriedAfter(all.RetryAfter)
+	}
+	return condition.PendingError{After: all.RetryAfter}
 }
 
 func composedDelivery(s *Scope, hub *unstructured.Unstructured, name string) delivery {

@@ -6,7 +6,6 @@ package downstream
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +25,7 @@ import (
 
 // deleteCopies deletes connection Secrets that a claim no longer asks for, because it names another one or none. It
 // deletes only our copies that the claim controls, as a live read shows.
-func (r *Secrets) deleteCopies(ctx context.Context, s *Scope, wanted sets.Set[string]) (*condition.Error, time.Duration, error) {
+func (r *Secrets) deleteCopies(ctx context.Context, s *Scope, wanted sets.Set[string]) error {
 	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
@@ -52,7 +51,7 @@ func (r *Secrets) deleteCopies(ctx context.Context, s *Scope, wanted sets.Set[st
 		}
 		r.Metrics.Wrote(s.ClusterName, WriteSecret)
 	}
-	return nil, 0, nil
+	return nil
 }
 
 // isCopy reports whether a Secret in a workload cluster is a copy for a claim.
@@ -62,17 +61,14 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 
 // secretProblem turns a workload cluster's answer about a Secret into a problem to report, or into an error if it is
 // better retried.
-func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Error, time.Duration, error) {
-	p := hubaccess.WorkloadProblem(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
-	if p == nil {
-		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, hubaccess.MarkUnanswered(err))
-	}
-	return p, condition.SlowRetry(), nil
+func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) error {
+	err = hubaccess.WorkloadError(hubaccess.MarkUnanswered(err), fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
+	return fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, err)
 }
 
-// workloadSecretsUnknown returns why the Secrets that Masthead wrote into a workload cluster are unknown, or nil if
-// they will be known in a moment.
-func workloadSecretsUnknown(s *Scope) *condition.Error {
+// workloadSecretsUnknown returns why the Secrets that Masthead wrote into a workload cluster are unknown. Syncing the
+// watch requeues the claim.
+func workloadSecretsUnknown(s *Scope) error {
 	switch state, message := s.Workload.Watcher.State(index.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:
 		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
@@ -80,7 +76,7 @@ func workloadSecretsUnknown(s *Scope) *condition.Error {
 		return &condition.Error{Reason: fleetv1alpha1.ReasonSecretRejected, Message: "The connection Secret was not written: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
-	return nil
+	return condition.PendingError{}
 }
 
 func secretMissing(from types.NamespacedName) *condition.Error {

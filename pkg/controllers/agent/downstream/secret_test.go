@@ -15,6 +15,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/internal/test/stalekind"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -125,16 +126,18 @@ func TestIsWithheld(t *testing.T) {
 // TestStaleSecretsAreNotBelieved is about Secrets that can no longer be listed or watched.
 func TestStaleSecretsAreNotBelieved(t *testing.T) {
 	s := &Scope{Workload: index.NewCluster(index.Connection{Watcher: stalekind.Watcher(t, index.OwnedSecretKind)})}
-	if p := workloadSecretsUnknown(s); p == nil || p.Reason != fleetv1alpha1.ReasonSecretRejected {
-		t.Errorf("want that to be reported, got %v", p)
+	err := workloadSecretsUnknown(s)
+	if p, ok := errors.AsType[*condition.Error](err); !ok || p.Reason != fleetv1alpha1.ReasonSecretRejected {
+		t.Errorf("want that to be reported, got %v", err)
 	}
 }
 
 func TestSecretThatIsNotAnsweredForIsMarked(t *testing.T) {
-	if _, _, err := secretProblem(errors.New("EOF"), "write", types.NamespacedName{}, "w1"); !hubaccess.IsUnanswered(err) {
+	if err := secretProblem(errors.New("EOF"), "write", types.NamespacedName{}, "w1"); !hubaccess.IsUnanswered(err) {
 		t.Errorf("want an error that says so, got %v", err)
 	}
-	if p, _, err := secretProblem(apierrors.NewBadRequest("no"), "write", types.NamespacedName{}, "w1"); p == nil || err != nil {
-		t.Errorf("want an answer to be reported, got %v and %v", p, err)
+	err := secretProblem(apierrors.NewBadRequest("no"), "write", types.NamespacedName{}, "w1")
+	if _, ok := errors.AsType[*condition.Error](err); !ok {
+		t.Errorf("want an answer to be reported, got %v", err)
 	}
 }

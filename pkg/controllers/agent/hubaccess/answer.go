@@ -78,19 +78,44 @@ func WorkloadProblem(err error, what, rejected string) *condition.Error {
 	return nil
 }
 
-// HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
-// its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
-// Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and
-// ports, and changes with each attempt: it is for the log.
-func HubUnavailable(err error) *condition.Error {
-	if !apierror.IsUnavailable(err) {
-		return nil
+// HubError is HubProblem as an error to retry slowly, or else the error itself.
+func HubError(err error, verb, resource, target string) error {
+	if p := HubProblem(err, verb, resource, target); p != nil {
+		return p.RetriedAfter(condition.SlowRetry())
 	}
-	return &condition.Error{
+	return err
+}
+
+// WorkloadError is WorkloadProblem as an error to retry slowly, or else the error itself.
+func WorkloadError(err error, what, rejected string) error {
+	if p := WorkloadProblem(err, what, rejected); p != nil {
+		return p.RetriedAfter(condition.SlowRetry())
+	}
+	return err
+}
+
+// unavailableError is retried with back-off, and reported meanwhile.
+type unavailableError struct {
+	error
+	problem *condition.Error
+}
+
+// Unwrap returns the error itself, and what is reported.
+func (e unavailableError) Unwrap() []error { return []error{e.error, e.problem} }
+
+// HubUnavailable adds what to report to an error if the hub answered that it could not process a request, as when one
+// of its webhooks is down. It returns any other answer as it is, and what is none, which concerns the manager rather
+// than a claim. Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses
+// and ports, and changes with each attempt: it is for the log.
+func HubUnavailable(err error) error {
+	if !apierror.IsUnavailable(err) {
+		return err
+	}
+	return unavailableError{error: err, problem: &condition.Error{
 		Reason:  fleetv1alpha1.ReasonHubUnavailable,
 		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
-	}
+	}}
 }
 
 // refusedRight matches the refusal of the hub's authorizer.

@@ -6,6 +6,7 @@ package hubaccess
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -97,30 +98,36 @@ func (i *Clients) RetryAfter() time.Duration { return wait.Jitter(i.retry+i.retr
 
 // Use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload
 // cluster.
-func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Access, *condition.Error, error) {
+func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Access, error) {
 	if key.isManager() {
-		return i.Manager, nil, nil
+		return i.Manager, nil
 	}
-	switch e, fresh := i.known(key); {
-	case fresh && e.problem != nil:
-		return nil, e.problem, nil
-	case fresh:
-		return e.access, nil, nil
+	if e, fresh := i.known(key); fresh {
+		return e.result()
 	}
 	var user *credentials.User
 	if key.Secret.Name != "" {
-		var p *condition.Error
 		var err error
-		if user, p, err = readUser(ctx, secrets, key); err != nil {
-			return nil, nil, err
-		}
-		if p != nil {
-			i.put(key, identityEntry{problem: p})
-			return nil, p, nil
+		if user, err = readUser(ctx, secrets, key); err != nil {
+			if p, ok := errors.AsType[*condition.Error](err); ok {
+				i.put(key, identityEntry{problem: p})
+			}
+			return nil, err
 		}
 	}
 	e, err := i.renewed(key, user)
-	return e.access, e.problem, err
+	if err != nil {
+		return nil, err
+	}
+	return e.result()
+}
+
+// result returns the access, or why it cannot be used.
+func (e *identityEntry) result() (*Access, error) {
+	if e.problem != nil {
+		return nil, e.problem
+	}
+	return e.access, nil
 }
 
 // known returns the cached state of an identity, and whether it is fresh.
@@ -320,27 +327,22 @@ func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.
 }
 
 // readUser reads the credentials in a Secret of a workload cluster.
-func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials.User, *condition.Error, error) {
+func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials.User, error) {
 	secret := &corev1.Secret{}
 	err := secrets.Get(ctx, key.Secret, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &condition.Error{
-			Reason:  fleetv1alpha1.ReasonCredentialsMissing,
-			Message: fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace),
-		}, nil
+		return nil, condition.NewError(fleetv1alpha1.ReasonCredentialsMissing,
+			fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace))
 	case err != nil:
-		if p := WorkloadProblem(err, fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace), fleetv1alpha1.ReasonWorkloadRejected); p != nil {
-			return nil, p, nil
-		}
-		return nil, nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, err)
+		what := fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace)
+		return nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, WorkloadError(err, what, fleetv1alpha1.ReasonWorkloadRejected))
 	}
-	user, p := parseUser(secret, key.Secret)
-	return user, p, nil
+	return parseUser(secret, key.Secret)
 }
 
 // parseUser returns the credentials in a Secret.
-func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, *condition.Error) {
+func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, error) {
 	kubeconfig, ok := secret.Data[fleetv1alpha1.CredentialsSecretKey]
 	if !ok {
 		return nil, &condition.Error{

@@ -26,7 +26,16 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
+
+// reasonOf is the reason of what is reported to users; empty for any other error.
+func reasonOf(err error) string {
+	if p, ok := errors.AsType[*condition.Error](err); ok {
+		return p.Reason
+	}
+	return ""
+}
 
 func TestClassIdentity(t *testing.T) {
 	sa := &fleetv1alpha1.ServiceAccountReference{Namespace: "bar", Name: "agent1"}
@@ -46,11 +55,8 @@ func TestClassIdentity(t *testing.T) {
 		"Neither": {"A missing identity does not mean the manager's.", &fleetv1alpha1.HubIdentity{}, Key{}, fleetv1alpha1.ReasonInvalidClass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, p := ClassIdentity(fleetv1alpha1.AgentSpec{Identity: tc.id}, "w1")
-			reason := ""
-			if p != nil {
-				reason = p.Reason
-			}
+			got, err := ClassIdentity(fleetv1alpha1.AgentSpec{Identity: tc.id}, "w1")
+			reason := reasonOf(err)
 			if got != tc.want || reason != tc.wantReason {
 				t.Errorf("%s want %v %q, got %v %q", tc.reason, tc.want, tc.wantReason, got, reason)
 			}
@@ -76,11 +82,8 @@ func TestNamespaceIdentity(t *testing.T) {
 		"Slash": {"Nor does this.", annotated("bar/creds"), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, given, p := NamespaceIdentity(tc.annotations, "w1", "foo")
-			reason := ""
-			if p != nil {
-				reason = p.Reason
-			}
+			got, given, err := NamespaceIdentity(tc.annotations, "w1", "foo")
+			reason := reasonOf(err)
 			if got != tc.want || given != tc.given || reason != tc.wantReason {
 				t.Errorf("%s want %v %v %q, got %v %v %q", tc.reason, tc.want, tc.given, tc.wantReason, got, given, reason)
 			}
@@ -126,13 +129,10 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	key := Key{Cluster: "w1", Secret: name}
 	use := func(wantReason string, wantRead int, why string) *Access {
 		t.Helper()
-		access, p, err := i.Use(t.Context(), from, key)
-		if err != nil {
+		access, err := i.Use(t.Context(), from, key)
+		got := reasonOf(err)
+		if err != nil && got == "" {
 			t.Fatal(err)
-		}
-		got := ""
-		if p != nil {
-			got = p.Reason
 		}
 		if got != wantReason || (access == nil) != (wantReason != "") || from.read != wantRead {
 			t.Fatalf("%s: want reason %q and %d reads, got %q and %d (access %v)", why, wantReason, wantRead, got, from.read, access != nil)
@@ -182,7 +182,7 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	}
 	from.err = errors.New("the connection broke")
 	pass(10 * time.Second)
-	if _, _, err := i.Use(t.Context(), from, key); err == nil {
+	if _, err := i.Use(t.Context(), from, key); err == nil || reasonOf(err) != "" {
 		t.Error("want an error that is retried when the cluster could not be queried")
 	}
 }
@@ -194,8 +194,8 @@ func TestIdentitiesAreBoundedAndDropped(t *testing.T) {
 		t.Helper()
 		name := types.NamespacedName{Namespace: fmt.Sprintf("ns-%d", n), Name: "creds"}
 		from.data[name] = agenttest.AsToken("x")
-		if _, p, err := i.Use(t.Context(), from, Key{Cluster: cluster, Secret: name}); p != nil || err != nil {
-			t.Fatal(p, err)
+		if _, err := i.Use(t.Context(), from, Key{Cluster: cluster, Secret: name}); err != nil {
+			t.Fatal(err)
 		}
 		clock.SetTime(clock.Now().Add(time.Millisecond))
 	}
@@ -236,9 +236,9 @@ func TestEveryIdentityIsHeldByWhatHoldsTheManager(t *testing.T) {
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
 	i.mapper = mapper
 	for _, key := range []Key{{Cluster: "w1", Secret: name}, {ServiceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}} {
-		access, p, err := i.Use(t.Context(), from, key)
-		if p != nil || err != nil {
-			t.Fatal(p, err)
+		access, err := i.Use(t.Context(), from, key)
+		if err != nil {
+			t.Fatal(err)
 		}
 		err = API{}.Delete(access.In(t.Context()), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bar", Name: "x"}})
 		if !errors.Is(err, errHeld) {
@@ -257,12 +257,12 @@ func FuzzCredentialsSecret(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
 		secret := &corev1.Secret{Data: map[string][]byte{fleetv1alpha1.CredentialsSecretKey: kubeconfig}}
-		user, p := parseUser(secret, types.NamespacedName{Namespace: "foo", Name: "creds"})
-		if (user == nil) == (p == nil) {
-			t.Fatalf("want either a user or a problem, got %v and %v", user, p)
+		user, err := parseUser(secret, types.NamespacedName{Namespace: "foo", Name: "creds"})
+		if (user == nil) == (err == nil) {
+			t.Fatalf("want either a user or a problem, got %v and %v", user, err)
 		}
-		if p != nil && (p.Reason != fleetv1alpha1.ReasonCredentialsInvalid || strings.Contains(p.Message, "s3cr3t")) {
-			t.Errorf("want a reason, and nothing secret in the message: %v", p)
+		if err != nil && (reasonOf(err) != fleetv1alpha1.ReasonCredentialsInvalid || strings.Contains(err.Error(), "s3cr3t")) {
+			t.Errorf("want a reason, and nothing secret in the message: %v", err)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func ParseCreator(obj metav1.Object, cluster mcr.ClusterName, namespace string) 
 func (k Key) isManager() bool { return k == Key{} }
 
 // ClassIdentity returns the identity that a class assigns to the claims of a cluster.
-func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, *condition.Error) {
+func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, error) {
 	id := agent.Identity
 	switch {
 	case id == nil:
@@ -80,7 +80,7 @@ func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key,
 
 // NamespaceIdentity returns the identity that the owner of a workload cluster's namespace assigns to its claims, if
 // any.
-func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Error) {
+func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (key Key, given bool, err error) {
 	name, ok := annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	if !ok {
 		return Key{}, false, nil

@@ -5,6 +5,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,20 +37,12 @@ var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A const
 
 // State is the result of checking the definition in a cluster.
 type State struct {
-	// Served reports whether the cluster has Applications.
+	// Served reports whether the cluster has Applications. A condition.Error beside it says how the definition differs
+	// from this manager's; else, why the cluster has none.
 	Served bool
-
-	// Problem says why it has none.
-	Problem *condition.Error
-
-	// Notice says that the cluster has Applications, but the definition differs from this manager's.
-	Notice *condition.Error
 
 	// Wrote is "create" or "update" if the definition was written, else empty.
 	Wrote string
-
-	// Again is when to check again at the latest if the watch reports nothing; zero for never.
-	Again time.Duration
 }
 
 // Installer keeps the definition of Applications in workload clusters in line with this program's. It holds no state
@@ -86,7 +79,7 @@ func (k *Installer) ForOwner(owner hubidentity.Owner) *Installer {
 }
 
 // Ensure installs the definition in a cluster. seen is its metadata from the watch; nil if there is none. While that is
-// as wanted, Ensure sends no request. Errors are transient.
+// as wanted, Ensure sends no request.
 //
 // The definition is never deleted: that would delete every Application, and the garbage collector would delete
 // everything they own.
@@ -94,8 +87,8 @@ func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds ma
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
 	}
-	if state, settled := k.classify(*seen); settled {
-		return state, nil
+	if state, settled, err := k.classify(*seen); settled {
+		return state, err
 	}
 	// The watch can be behind, and only the full definition lists the versions in which objects are stored.
 	have, err := k.writer(crds).Get(ctx, Name)
@@ -103,47 +96,44 @@ func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds ma
 	case apierrors.IsNotFound(err):
 		return k.written(ctx, cluster, crds, nil)
 	case apierrors.IsForbidden(err):
-		return k.serveOlder(k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), *seen), nil
+		return k.serveOlder(*seen, State{}, k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err))
 	case err != nil:
 		return State{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 	}
-	if state, settled := k.classify(SeenIn(have)); settled {
-		return state, nil
+	if state, settled, err := k.classify(SeenIn(have)); settled {
+		return state, err
 	}
 	state, err := k.written(ctx, cluster, crds, have)
-	return k.serveOlder(state, SeenIn(have)), err
+	return k.serveOlder(SeenIn(have), state, err)
 }
 
 // serveOlder serves Applications with an older definition if the cluster refused the upgrade: the API server drops
 // newer fields.
-func (k *Installer) serveOlder(state State, seen Seen) State {
-	if state.Problem == nil || !k.want.isOlder(seen) {
-		return state
+func (k *Installer) serveOlder(seen Seen, state State, err error) (State, error) {
+	problem, ok := errors.AsType[*condition.Error](err)
+	if !ok || !k.want.isOlder(seen) {
+		return state, err
 	}
-	state.Served, state.Notice, state.Problem = true, &condition.Error{
-		Reason: state.Problem.Reason, Message: state.Problem.Message + " Meanwhile, the definition of an older Masthead is used.",
-	}, nil
-	return state
+	problem.Message += " Meanwhile, the definition of an older Masthead is used."
+	return State{Served: true}, problem
 }
 
 // classify interprets a cluster's definition by its metadata. It is not settled if the definition has to be written.
-func (k *Installer) classify(seen Seen) (state State, settled bool) {
+func (k *Installer) classify(seen Seen) (state State, settled bool, err error) {
 	switch {
 	case !seen.marks.BelongTo(k.owner):
-		return State{Again: k.slowly(), Problem: &condition.Error{
-			Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
-		}}, true
+		return State{}, true, &condition.Error{
+			Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen), RetryAfter: k.slowly(),
+		}
 	case seen.deleting:
 		// It is written again once it is gone, which the watch reports.
-		return State{}, true
+		return State{}, true, condition.PendingError{}
 	case seen.revision > k.want.revision:
-		return State{Served: true, Notice: &condition.Error{
-			Reason: fleetv1alpha1.ReasonDefinitionNewer,
-			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used unchanged.",
-				Name, seen.revision, k.want.revision),
-		}}, true
+		return State{Served: true}, true, condition.NewError(fleetv1alpha1.ReasonDefinitionNewer, fmt.Sprintf(
+			"The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used unchanged.",
+			Name, seen.revision, k.want.revision))
 	}
-	return State{Served: true}, k.want.isIn(seen) && seen.marks.AreStamped(k.owner)
+	return State{Served: true}, k.want.isIn(seen) && seen.marks.AreStamped(k.owner), nil
 }
 
 // written writes the definition, over the cluster's or new, and converts the response into what Ensure returns.
@@ -156,24 +146,24 @@ func (k *Installer) written(
 	}
 	_, err := k.writer(crds).Write(ctx, have, k.want.nextGeneration(have), k.want.over)
 	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
-		return State{Again: condition.Soon}, nil
+		return State{}, condition.PendingError{After: condition.Soon}
 	}
 	switch managed.ClassifyAnswer(err) {
 	case managed.Accepted:
 		return State{Served: true, Wrote: wrote}, nil
 	case managed.Outdated:
-		return State{Again: condition.Soon}, nil
+		return State{}, condition.PendingError{After: condition.Soon}
 	case managed.Forbidden:
-		return k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), nil
+		return State{}, k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err)
 	case managed.Rejected:
-		return k.refused(fleetv1alpha1.ReasonDefinitionRejected, err), nil
+		return State{}, k.refused(fleetv1alpha1.ReasonDefinitionRejected, err)
 	case managed.Failed:
 	}
 	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 }
 
-func (k *Installer) refused(reason string, err error) State {
-	return State{Again: k.slowly(), Problem: &condition.Error{Reason: reason, Message: about.Refused(err)}}
+func (k *Installer) refused(reason string, err error) error {
+	return &condition.Error{Reason: reason, Message: about.Refused(err), RetryAfter: k.slowly()}
 }
 
 func (k *Installer) writer(crds managed.Objects) managed.Writer {

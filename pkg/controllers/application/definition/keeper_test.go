@@ -24,6 +24,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
@@ -111,8 +112,9 @@ func (f *definitionFixture) now() *unstructured.Unstructured {
 	return crd
 }
 
-// ensure calls a keeper with what the watch would report now.
-func (f *definitionFixture) ensure(k *Installer) State {
+// ensure calls a keeper with what the watch would report now. It returns what the keeper reports, and when it checks
+// again.
+func (f *definitionFixture) ensure(k *Installer) (State, *condition.Error, time.Duration) {
 	f.T.Helper()
 	var seen *Seen
 	if crd := f.now(); crd != nil {
@@ -120,10 +122,12 @@ func (f *definitionFixture) ensure(k *Installer) State {
 		seen = &s
 	}
 	state, err := k.Ensure(f.T.Context(), "w1", f.counts, seen)
-	if err != nil {
-		f.T.Fatal(err)
+	result, failed := condition.Result(err)
+	if failed != nil {
+		f.T.Fatal(failed)
 	}
-	return state
+	reported, _ := errors.AsType[*condition.Error](err)
+	return state, reported, result.RequeueAfter
 }
 
 // writes expects the keeper to write the definition. The API server also writes it, when it establishes it, so that the
@@ -131,11 +135,11 @@ func (f *definitionFixture) ensure(k *Installer) State {
 func (f *definitionFixture) writes(k *Installer, what string) {
 	f.T.Helper()
 	f.Within("the keeper writes it", func() error {
-		state := f.ensure(k)
-		if state.Served && state.Problem == nil && state.Notice == nil && state.Wrote == what {
+		state, reported, _ := f.ensure(k)
+		if state.Served && reported == nil && state.Wrote == what {
 			return nil
 		}
-		return fmt.Errorf("want %s, got %+v", what, state)
+		return fmt.Errorf("want %s and nothing reported, got %+v", what, state)
 	})
 }
 
@@ -143,8 +147,8 @@ func (f *definitionFixture) writes(k *Installer, what string) {
 func (f *definitionFixture) settled(k *Installer) {
 	f.T.Helper()
 	before := *f.counts
-	if state := f.ensure(k); !state.Served || state.Problem != nil || state.Notice != nil || state.Wrote != "" || state.Again != 0 {
-		f.T.Errorf("want it settled, got %+v", state)
+	if state, reported, again := f.ensure(k); !state.Served || reported != nil || state.Wrote != "" || again != 0 {
+		f.T.Errorf("want it settled, got %+v, %v, again after %s", state, reported, again)
 	}
 	if f.counts.reads != before.reads || f.counts.writes != before.writes {
 		f.T.Errorf("a definition that is right costs requests: %d reads, %d writes", f.counts.reads-before.reads, f.counts.writes-before.writes)
@@ -292,9 +296,9 @@ func testDefinitionLife(f *definitionFixture) {
 	f.writes(newer, "update")
 	f.settled(newer)
 	before := *f.counts
-	state := f.ensure(f.keeper)
-	if !state.Served || state.Wrote != "" || state.Problem != nil || state.Notice == nil || state.Notice.Reason != fleetv1alpha1.ReasonDefinitionNewer {
-		t.Errorf("want it used as it is, got %+v", state)
+	state, notice, _ := f.ensure(f.keeper)
+	if !state.Served || state.Wrote != "" || notice == nil || notice.Reason != fleetv1alpha1.ReasonDefinitionNewer {
+		t.Errorf("want it used as it is, got %+v, %v", state, notice)
 	}
 	if f.counts.writes != before.writes || f.counts.reads != before.reads {
 		t.Error("a definition of a newer manager costs requests")
@@ -318,12 +322,12 @@ func testDefinitionOfAnotherHub(f *definitionFixture) {
 	f.settled(theirs)
 
 	before := *f.counts
-	state := f.ensure(newer.ForOwner(hubidentity.Owner{ID: "hub-a"}))
-	if state.Served || state.Wrote != "" || state.Problem == nil || state.Problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
-		t.Fatalf("want it left alone, got %+v", state)
+	state, problem, _ := f.ensure(newer.ForOwner(hubidentity.Owner{ID: "hub-a"}))
+	if state.Served || state.Wrote != "" || problem == nil || problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
+		t.Fatalf("want it left alone, got %+v, %v", state, problem)
 	}
-	if !strings.Contains(state.Problem.Message, "hub-b") {
-		t.Errorf("want the other hub named, got %q", state.Problem.Message)
+	if !strings.Contains(problem.Message, "hub-b") {
+		t.Errorf("want the other hub named, got %q", problem.Message)
 	}
 	if f.counts.writes != before.writes || shortName(f.now()) != "app" {
 		t.Error("the definition of another hub was written")
@@ -361,9 +365,9 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 			}
 			defer f.remove()
 			before := *f.counts
-			state := f.ensure(f.keeper)
-			if state.Served || state.Wrote != "" || state.Again == 0 || state.Problem == nil || state.Problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
-				t.Errorf("want it left alone and looked at again later, got %+v", state)
+			state, problem, again := f.ensure(f.keeper)
+			if state.Served || state.Wrote != "" || again == 0 || problem == nil || problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
+				t.Errorf("want it left alone and looked at again later, got %+v, %v, again after %s", state, problem, again)
 			}
 			if f.counts.writes != before.writes {
 				t.Error("it was written")
@@ -381,7 +385,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 	if _, err := f.crds.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if state := f.ensure(f.keeper); state.Served {
+	if state, _, _ := f.ensure(f.keeper); state.Served {
 		t.Errorf("want it left alone, got %+v", state)
 	}
 	f.edit(func(crd *unstructured.Unstructured) {
@@ -438,7 +442,7 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 
 	t.Log("the watch has not reported the creation")
 	state, err := f.keeper.Ensure(t.Context(), "w1", f.counts, nil)
-	if err != nil || state.Served || state.Again == 0 {
+	if result, failed := condition.Result(err); failed != nil || state.Served || result.RequeueAfter == 0 {
 		t.Errorf("want it looked at again, got %+v, %v", state, err)
 	}
 
@@ -499,17 +503,18 @@ func TestDefinitionRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			state, err := newKeeper(t).Ensure(t.Context(), "w1", refusingDefinitions{err: tc.err}, nil)
-			if (err != nil) != tc.wantErr {
+			result, failed := condition.Result(err)
+			if (failed != nil) != tc.wantErr {
 				t.Fatalf("%s\nwant an error: %v, got %v", tc.reason, tc.wantErr, err)
 			}
 			reason := ""
-			if state.Problem != nil {
-				reason = state.Problem.Reason
-				if strings.ContainsRune(state.Problem.Message, 0x1b) {
-					t.Errorf("the message moves the cursor: %q", state.Problem.Message)
+			if problem, ok := errors.AsType[*condition.Error](err); ok {
+				reason = problem.Reason
+				if strings.ContainsRune(problem.Message, 0x1b) {
+					t.Errorf("the message moves the cursor: %q", problem.Message)
 				}
 			}
-			if state.Served || state.Wrote != "" || reason != tc.wantReason || (state.Again > 0) != tc.wantAgain {
+			if state.Served || state.Wrote != "" || reason != tc.wantReason || (result.RequeueAfter > 0) != tc.wantAgain {
 				t.Errorf("%s\ngot %+v with reason %q", tc.reason, state, reason)
 			}
 		})
@@ -556,15 +561,9 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 			k.want = &wantedDefinition{object: k.want.object, revision: k.want.revision + 1, hash: "another"}
 			seen := SeenIn(have)
 			state, err := k.Ensure(t.Context(), "w1", refusingDefinitions{err: tc.err, have: have}, &seen)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reported := state.Problem
-			if tc.served {
-				reported = state.Notice
-			}
-			if state.Served != tc.served || reported == nil || reported.Reason != tc.want || state.Again == 0 {
-				t.Errorf("%s Got %+v", tc.reason, state)
+			reported, ok := errors.AsType[*condition.Error](err)
+			if state.Served != tc.served || !ok || reported.Reason != tc.want || reported.RetryAfter == 0 {
+				t.Errorf("%s Got %+v, %v", tc.reason, state, err)
 			}
 		})
 	}

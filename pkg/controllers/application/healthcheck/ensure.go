@@ -4,6 +4,7 @@
 package healthcheck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,16 +108,14 @@ func (h *Checks) note(application types.UID, a healthCheckAttempts) {
 }
 
 // Ensure ensures that an Application has exactly the Pod that its health check asks for. pods are the Pods of health
-// checks that its UID controls, from the watch. It returns the Pod's state, and when to check again if nothing happens
-// until then; zero means never.
-func (h *Checks) Ensure(
-	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, pods []Record,
-) (View, time.Duration, error) {
+// checks that its UID controls, from the watch. It returns the Pod's state, whose problem says when to check again if
+// nothing happens until then.
+func (h *Checks) Ensure(ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, pods []Record) (View, error) {
 	want := Pod(app)
 	if want == nil {
 		h.Forget(app.UID)
 		if !app.DeletionTimestamp.IsZero() {
-			return View{Ready: corev1.ConditionUnknown}, 0, nil // The Pods are deleted with it.
+			return View{Ready: corev1.ConditionUnknown}, nil // The Pods are deleted with it.
 		}
 	}
 	attempts := healthCheckAttempts{}
@@ -138,33 +137,27 @@ func (h *Checks) Ensure(
 			errs = append(errs, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.Key, err))
 			continue
 		}
-		plan.view.Problem = lackingRight("delete", app.Namespace)
-		plan.again = maxHealthCheckDelay
+		plan.view.Problem = lackingRight("delete", app.Namespace).RetriedAfter(maxHealthCheckDelay)
 	}
-	if len(errs) > 0 {
-		return plan.view, 0, errors.Join(errs...)
-	}
-	if !plan.create {
-		return plan.view, plan.again, nil
+	if len(errs) > 0 || !plan.create {
+		return plan.view, errors.Join(errs...)
 	}
 	attempts, err := h.create(ctx, cluster, app, want, attempts)
 	if err != nil {
-		return plan.view, 0, err
+		return plan.view, err
 	}
-	if attempts.problem != nil {
-		plan.view.Problem = attempts.problem
-	}
+	again := attempts.delay
 	if attempts.refused {
-		return plan.view, 0, nil
+		again = 0
 	}
-	return plan.view, attempts.delay, nil
+	plan.view.Problem = cmp.Or(attempts.problem, plan.view.Problem).RetriedAfter(again)
+	return plan.view, nil
 }
 
 // healthCheckPlan has the actions on the Pods of a health check.
 type healthCheckPlan struct {
 	remove []Record
 	create bool
-	again  time.Duration
 	view   View
 }
 
@@ -188,14 +181,12 @@ func planHealthCheck(
 	case current == nil && attempts.refused:
 		plan.view.Problem = attempts.problem
 	case current == nil:
-		plan.view.Problem = attempts.problem
-		if plan.view.Problem == nil {
-			plan.view.Problem = &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being created.", want.Name)}
-		}
-		plan.create, plan.again = wait == 0, wait
+		creating := condition.NewError(appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q is being created.", want.Name))
+		plan.view.Problem, plan.create = cmp.Or(attempts.problem, creating).RetriedAfter(wait), wait == 0
 	case current.ended() && !current.deleting:
 		// It is kept for inspection until it is replaced.
-		plan.view, plan.again = current.view(), wait
+		plan.view = current.view()
+		plan.view.Problem.RetryAfter = wait
 		if wait == 0 {
 			plan.remove = append(plan.remove, *current)
 		}
@@ -232,21 +223,16 @@ func (h *Checks) create(
 	if uid != app.UID {
 		return a, nil // The watch will report this, too.
 	}
-	err = cluster.CreatePod(ctx, want)
-	a.problem, a.refused = nil, false
-	switch {
-	case err == nil:
-	case apierrors.IsAlreadyExists(err):
-		if a.problem, err = h.holder(ctx, cluster, app, want); err != nil {
-			return a, err
-		}
-	default:
-		if a.problem, a.refused = creationProblem(err, app.Namespace); a.problem == nil {
-			return a, fmt.Errorf("cannot create the Pod of the health check of the Application %s/%s: %w", app.Namespace, app.Name, err)
-		}
+	answer := cluster.CreatePod(ctx, want)
+	if err = creationError(answer, app); apierrors.IsAlreadyExists(answer) {
+		err = holder(ctx, cluster, app, want)
 	}
+	if a.problem = nil; err != nil && !errors.As(err, &a.problem) {
+		return a, err
+	}
+	a.refused = isAboutFields(answer)
 	a = a.tried(h.clock.Now())
-	if apierror.IsRejected(err) {
+	if apierror.IsRejected(answer) {
 		// A policy rarely changes within minutes.
 		a.delay = maxHealthCheckDelay
 	}
@@ -266,42 +252,42 @@ func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 	return a
 }
 
-// holder says who holds the Pod's name; no problem if it is the Pod itself, which the watch does not show yet.
-func (h *Checks) holder(
-	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod,
-) (*condition.Error, error) {
+// holder says who holds the Pod's name; nobody if it is the Pod itself, which the watch does not show yet.
+func holder(ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod) error {
 	key := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
 	p, err := cluster.GetPod(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // It has just gone.
+		return nil // It has just gone.
 	case apierror.IsMissingRight(err):
-		return lackingRight("get", app.Namespace), nil
+		return lackingRight("get", app.Namespace)
 	case err != nil:
-		return nil, fmt.Errorf("cannot get Pod %q: %w", key, err)
+		return fmt.Errorf("cannot get Pod %q: %w", key, err)
 	case p.Owner == app.UID && !p.deleting:
-		return nil, nil //nolint:nilnil // The comment says so.
+		return nil
 	case p.deleting || p.Owner != "":
 		// Its controller, perhaps a deleted Application of the same name, is going away.
-		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name)}, nil
+		return condition.NewError(appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name))
 	}
-	return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name)}, nil
+	return condition.NewError(appsv1alpha1.ReasonHealthCheckRefused, fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name))
 }
 
-// creationProblem is the problem shown to users when creating a Pod fails; nil if it should be retried. refused reports
-// whether the same template would be refused again.
-func creationProblem(err error, namespace string) (p *condition.Error, refused bool) {
-	said := &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: condition.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
+// creationError is what an API server's answer to the creation of a Pod means: a condition.Error is shown to users, and
+// any other is retried.
+func creationError(answer error, app *appsv1alpha1.Application) error {
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
-	case apierror.IsMissingRight(err):
-		return lackingRight("create", namespace), false
-	case apierrors.IsForbidden(err), apierror.IsRejected(err):
+	case answer == nil:
+		return nil
+	case apierrors.HasStatusCause(answer, corev1.NamespaceTerminatingCause):
+		return condition.NewError(appsv1alpha1.ReasonHealthCheckStarting, "The namespace is being deleted.")
+	case apierror.IsMissingRight(answer):
+		return lackingRight("create", app.Namespace)
+	case apierrors.IsForbidden(answer), apierror.IsRejected(answer):
 		// Pod Security, a quota, a missing ServiceAccount, a policy: all of these can change without the template.
-		return said, isAboutFields(err)
+		return condition.NewError(appsv1alpha1.ReasonHealthCheckRefused,
+			condition.Text("The API server refuses the Pod of the health check: "+answer.Error(), bounds.Message))
 	}
-	return nil, false
+	return fmt.Errorf("cannot create the Pod of the health check of the Application %s/%s: %w", app.Namespace, app.Name, answer)
 }
 
 // isAboutFields reports whether an API server refuses a Pod for what its fields contain. Policies and webhooks refuse

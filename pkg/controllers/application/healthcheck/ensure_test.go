@@ -90,13 +90,17 @@ func newCheckup(t *testing.T, modify ...func(*appsv1alpha1.Application)) *checku
 	return &checkup{fakePods: newFakePods(t), checks: New(clock), clock: clock, app: healthchecktest.Application(modify...)}
 }
 
-// ensure runs it once and returns the requests to the cluster.
+// ensure runs it once and returns when it is to be run again, and the requests to the cluster.
 func (c *checkup) ensure() (View, time.Duration, []string) {
 	c.t.Helper()
 	c.requests = nil
-	view, again, err := c.checks.Ensure(c.t.Context(), c, c.app, slices.Collect(maps.Values(c.pods)))
+	view, err := c.checks.Ensure(c.t.Context(), c, c.app, slices.Collect(maps.Values(c.pods)))
 	if err != nil {
 		c.t.Fatal(err)
+	}
+	var again time.Duration
+	if view.Problem != nil {
+		again = view.Problem.RetryAfter
 	}
 	return view, again, c.requests
 }
@@ -337,7 +341,7 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 			c := newCheckup(t)
 			c.answer = tc.answer
 			if tc.err {
-				if _, _, err := c.checks.Ensure(t.Context(), c, c.app, nil); err == nil {
+				if _, err := c.checks.Ensure(t.Context(), c, c.app, nil); err == nil {
 					t.Error(tc.reason)
 				}
 				return

@@ -189,7 +189,7 @@ type View struct {
 	// Ready is the status of its condition Ready; Unknown if it has none, or if there is no Pod.
 	Ready corev1.ConditionStatus
 
-	// Problem says why there is no Pod, or why it is not ready.
+	// Problem says why there is no Pod, or why it is not ready, and when to check again.
 	Problem *condition.Error
 
 	// Syncing reports whether the Pods have not been listed yet, and may be soon.

@@ -34,14 +34,11 @@ type NamedKind struct {
 	Kind    kindwatch.Kind
 	Watched bool
 
-	// Unseen says why the objects of the kind cannot be seen; nil if they can.
+	// Unseen says why the objects of the kind cannot be seen, and when to resolve it again; nil if they can.
 	Unseen *condition.Error
 
 	// Syncing reports whether the objects have not been listed yet, and may be soon.
 	Syncing bool
-
-	// Again is when to resolve the kind again; zero for never.
-	Again time.Duration
 
 	// Leaving reports whether the Application no longer names the kind. It is watched until none of its objects is owned
 	// any more.
@@ -74,11 +71,11 @@ func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor
 	switch {
 	case kindwatch.IsNotServed(err):
 		k.Unseen = StateProblem(kindwatch.StateNotServed, gvk)
-		k.Again = w.askAgain(err)
+		k.Unseen.RetryAfter = w.askAgain(err)
 	case kindwatch.IsForbidden(err):
-		k.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf(
-			"The cluster does not let Masthead discover which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
-		k.Again = max(condition.SlowRetry(), kindwatch.RetryAfter(err))
+		k.Unseen = condition.NewError(appsv1alpha1.ReasonKindForbidden, fmt.Sprintf(
+			"The cluster does not let Masthead discover which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String())))
+		k.Unseen.RetryAfter = max(condition.SlowRetry(), kindwatch.RetryAfter(err))
 	case err != nil:
 		w.setUnanswered(gvk.GroupVersion())
 		return k.unanswered()
@@ -100,9 +97,9 @@ func ClusterScoped(gvk schema.GroupVersionKind) *condition.Error {
 // unanswered is a kind for which the API server did not answer.
 func (k *NamedKind) unanswered() NamedKind {
 	out := *k
-	out.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
+	out.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonSyncing, RetryAfter: unansweredFor, Message: fmt.Sprintf(
 		"The cluster does not respond to the request for the kinds of %s.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
-	out.Syncing, out.Again = true, unansweredFor
+	out.Syncing = true
 	return out
 }
 
