@@ -4,6 +4,7 @@
 package reflection_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,8 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "gke-zonal")
+	// Without autoscaling, the provider's webhook refuses a policy for it.
+	f.Resources[0].AtProvider["nodePool"].([]any)[0].(map[string]any)["autoscaling"] = map[string]any{"locationPolicy": "BALANCED"}
 	facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
 	if !facts.Endpoint.SystemRoots || facts.Endpoint.Private || !strings.HasSuffix(facts.Endpoint.Host, ".gke.goog") {
 		t.Errorf("endpoint %+v, want a DNS name whose certificate the system's roots vouch for", facts.Endpoint)
@@ -106,6 +109,10 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	pool, _ := object(t, reflected, "MachinePool", "prod-default-pool-e60dae208e3c").Object.Object["spec"].(map[string]any)
 	if pool["replicas"] != int64(3) {
 		t.Errorf("a pool of a zonal cluster without zones has %v Nodes, want 3", pool["replicas"])
+	}
+	infrastructure, _ := object(t, reflected, "GCPManagedMachinePool", "prod-default-pool-e60dae208e3c").Object.Object["spec"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"enableAutoscaling": false}, infrastructure["scaling"]); diff != "" {
+		t.Errorf("scaling: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
@@ -116,16 +123,39 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	}
 }
 
+// TestGKEAutopilot: CAPG's webhook refuses Autopilot without a release channel, and with the services that GKE reports.
 func TestGKEAutopilot(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	f := loadFixture(t, "gke-autopilot")
-	facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
-	if diff := cmp.Diff([]reflection.Capacity{{Type: "Autopilot", Nodes: 1}}, facts.Capacity); diff != "" || len(facts.NodePools) > 0 || !facts.NodePoolsComplete {
-		t.Errorf("capacity: -want, +got:\n%s pools %v, complete %v", diff, facts.NodePools, facts.NodePoolsComplete)
-	}
-	spec, _ := object(t, reflected, "GCPManagedControlPlane", "prod").Object.Object["spec"].(map[string]any)
-	if spec["enableAutopilot"] != true || spec["releaseChannel"] != "rapid" || len(reflected.Objects) != 3 {
-		t.Errorf("autopilot %v, channel %v, %d objects", spec["enableAutopilot"], spec["releaseChannel"], len(reflected.Objects))
+	for name, tc := range map[string]struct {
+		reason    string
+		observed  any
+		autopilot any
+		lossy     []string
+	}{
+		"Channel":        {"The kind has it.", "RAPID", true, nil},
+		"NoChannel":      {"Autopilot alone is refused.", "", nil, []string{"spec.enableAutopilot"}},
+		"UnknownChannel": {"The kind does not have it.", "GLACIAL", nil, []string{"spec.enableAutopilot", "spec.releaseChannel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := loadFixture(t, "gke-autopilot")
+			f.Resources[0].AtProvider["releaseChannel"] = map[string]any{"channel": tc.observed}
+			facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
+			if diff := cmp.Diff([]reflection.Capacity{{Type: "Autopilot", Nodes: 1}}, facts.Capacity); diff != "" || len(facts.NodePools) > 0 || !facts.NodePoolsComplete {
+				t.Errorf("capacity: -want, +got:\n%s pools %v, complete %v", diff, facts.NodePools, facts.NodePoolsComplete)
+			}
+			spec, _ := object(t, reflected, "GCPManagedControlPlane", "prod").Object.Object["spec"].(map[string]any)
+			if spec["enableAutopilot"] != tc.autopilot || spec["loggingService"] != nil || spec["monitoringService"] != nil || len(reflected.Objects) != 3 {
+				t.Errorf("%s got %d objects, %v", tc.reason, len(reflected.Objects), spec)
+			}
+			want := []string{"GCPManagedCluster/prod spec.network.subnets[].cidrBlock"}
+			for _, field := range append(tc.lossy, "spec.loggingService", "spec.monitoringService") {
+				want = append(want, "GCPManagedControlPlane/prod "+field)
+			}
+			slices.Sort(want)
+			if diff := cmp.Diff(want, lossyFields(reflected)); diff != "" {
+				t.Errorf("lossy: -want, +got:\n%s", diff)
+			}
+		})
 	}
 }
