@@ -106,19 +106,20 @@ func Overwritten(written, live *unstructured.Unstructured) []Lossy {
 
 // IsGuarded reports whether an object has everything wanted that keeps controllers from acting.
 func IsGuarded(live, want *unstructured.Unstructured) bool {
-	annotations, spec, labels := map[string]any{}, map[string]any{}, map[string]any{}
-	for key, value := range want.GetAnnotations() {
-		if key == clusterv1.ManagedByAnnotation || key == clusterv1.PausedAnnotation {
-			annotations[key] = value
+	for key, value := range want.GetLabels() {
+		if live.GetLabels()[key] != value {
+			return false
 		}
 	}
-	for key, value := range want.GetLabels() {
-		labels[key] = value
+	for _, key := range []string{clusterv1.ManagedByAnnotation, clusterv1.PausedAnnotation} {
+		if value, ok := want.GetAnnotations()[key]; ok && live.GetAnnotations()[key] != value {
+			return false
+		}
 	}
 	for _, field := range guards {
-		if value, ok := specOf(want)[field]; ok {
-			spec[field] = value
+		if value, ok := specOf(want)[field]; ok && !apply.Covers(specOf(live)[field], value) {
+			return false
 		}
 	}
-	return apply.Covers(live.Object, map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": labels}, "spec": spec})
+	return true
 }

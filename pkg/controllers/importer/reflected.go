@@ -66,7 +66,7 @@ func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(
 		}
 		err := r.reflectObject(ctx, p, o)
 		if o.Pool != "" && isNameTaken(err) {
-			p.Skip(o, "There is an object of this name that was not created by the import; it is left alone")
+			p.Skip(o.Pool, o.Object, "There is an object of this name that was not created by the import; it is left alone")
 			continue
 		}
 		if err != nil {
@@ -92,7 +92,8 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflec
 	if err != nil {
 		return err
 	}
-	if there, err = r.reflectAs(ctx, p, o, want, there); err != nil || there == nil {
+	there, err = r.writeDraft(ctx, draft{p: p, role: o.Role, pool: o.Pool, full: want, there: there})
+	if err != nil || there == nil {
 		return err
 	}
 	return r.updateStatus(ctx, there, o.Status)

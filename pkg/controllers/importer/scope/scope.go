@@ -131,15 +131,14 @@ func (p *Scope) Refer(o client.Object) {
 	}
 }
 
-// Skip excludes a node pool from the reflection: nothing depends on it, and it must not block the rest.
-func (p *Scope) Skip(o reflection.Object, reason string) {
-	p.Skipped[o.Pool] = true
-	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool {
-		return ref.Kind == o.Object.GetKind() && ref.Name == o.Object.GetName()
-	})
+// Skip excludes a node pool, one of whose objects cannot be written, from the reflection: nothing depends on it, and it
+// must not block the rest.
+func (p *Scope) Skip(pool string, o client.Object, reason string) {
+	kind, name := o.GetObjectKind().GroupVersionKind().Kind, o.GetName()
+	p.Skipped[pool] = true
+	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool { return ref.Kind == kind && ref.Name == name })
 	p.Lossy = append(p.Lossy, reflection.Lossy{
-		Object: o.Object.GetKind() + "/" + o.Object.GetName(), Field: "metadata.name", Observed: o.Pool,
-		Reason: "The node pool is not reflected. " + reason,
+		Object: kind + "/" + name, Field: "metadata.name", Observed: pool, Reason: "The node pool is not reflected. " + reason,
 	})
 }
 
