@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -142,5 +143,56 @@ func TestAKSImportWithImmutableFields(t *testing.T) {
 		return kept && slices.Equal(lossy(imp, "cannot disable AADProfile"), want), fmt.Sprint(now, imp.Status.Lossy)
 	})
 	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.unimport(t, imp)
+}
+
+// TestImportBesideADefaultingWebhook: Cluster API Provider AWS sets bootstrapSelfManagedAddons on each write.
+func TestImportBesideADefaultingWebhook(t *testing.T) {
+	const cluster = "cafe0d5e"
+	w := modern(t)
+	w.cloud.FailOnMutation(t)
+	meta := metav1.ObjectMeta{Name: "defaults"}
+	inForce := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: meta.Name}}
+	w.create(t, &admissionv1.MutatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"awsmanagedcontrolplanes"}},
+		}}}},
+		MatchConditions:    []admissionv1.MatchCondition{{Name: "import", Expression: "object.metadata.name == 'defaults'"}},
+		ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+		Mutations: []admissionv1.Mutation{{
+			PatchType:          admissionv1.PatchTypeApplyConfiguration,
+			ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: "Object{spec: Object.spec{bootstrapSelfManagedAddons: true}}"},
+		}},
+	}})
+	w.create(t, inForce)
+	t.Cleanup(func() { _ = client.IgnoreNotFound(w.hub.Delete(t.Context(), inForce)) })
+	probe := &unstructured.Unstructured{}
+	probe.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[2])
+	probe.SetNamespace(metav1.NamespaceDefault)
+	probe.SetName("defaults")
+	eventually(t, "the webhook is in force", func() (bool, string) {
+		tried := probe.DeepCopy()
+		err := w.hub.Create(t.Context(), tried, client.DryRunAll)
+		set, _, _ := unstructured.NestedBool(tried.Object, "spec", "bootstrapSelfManagedAddons")
+		return set, fmt.Sprint(err)
+	})
+	w.addEKS(t, cluster)
+	w.cloud.ChangeEKS(region, cluster, map[string]any{"bootstrapSelfManagedAddons": false})
+	imp := importOfEKS("defaults", cluster)
+	w.create(t, imp)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	if got := lossy(imp, "changes the field"); !slices.Equal(got, []string{"AWSManagedControlPlane spec.bootstrapSelfManagedAddons"}) {
+		t.Errorf("want the field lossy that the webhook sets, got %v", imp.Status.Lossy)
+	}
+	_, before := w.spec(t, imp, reflection.ReflectedKinds(reflection.EKS)[2], "")
+	if err := w.hub.Delete(t.Context(), inForce); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the field is as observed", func() (bool, string) {
+		spec, now := w.spec(t, imp, reflection.ReflectedKinds(reflection.EKS)[2], "")
+		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		return spec["bootstrapSelfManagedAddons"] == false && now.GetUID() == before.GetUID() && len(lossy(imp, "changes the field")) == 0, fmt.Sprint(err, spec)
+	})
 	w.unimport(t, imp)
 }
