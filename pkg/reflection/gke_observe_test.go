@@ -71,7 +71,8 @@ machineType: c4-standard-8
 management: {autoRepair: true, autoUpgrade: true}
 nodeLocations: [europe-west1-b]
 nodePoolName: spot
-scaling: {enableAutoscaling: true, locationPolicy: any}`},
+scaling: {enableAutoscaling: true, locationPolicy: any}
+spot: true`},
 		{"the number of Nodes is that of all zones", "MachinePool", "prod-general-546c23de223c", `
 clusterName: prod
 failureDomains: [europe-west1-b, europe-west1-c, europe-west1-d]
@@ -90,7 +91,6 @@ template:
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
 		"GCPManagedControlPlane/prod spec",
 		"GCPManagedMachinePool/prod-spot-b10bc37c5f67 spec.diskType",
-		"GCPManagedMachinePool/prod-spot-b10bc37c5f67 spec.spot",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}
@@ -111,15 +111,41 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 		t.Errorf("a pool of a zonal cluster without zones has %v Nodes, want 3", pool["replicas"])
 	}
 	infrastructure, _ := object(t, reflected, "GCPManagedMachinePool", "prod-default-pool-e60dae208e3c").Object.Object["spec"].(map[string]any)
-	if diff := cmp.Diff(map[string]any{"enableAutoscaling": false}, infrastructure["scaling"]); diff != "" {
-		t.Errorf("scaling: -want, +got:\n%s", diff)
+	if diff := cmp.Diff(map[string]any{"enableAutoscaling": false}, infrastructure["scaling"]); diff != "" || infrastructure["preemptible"] != true {
+		t.Errorf("preemptible %v, scaling: -want, +got:\n%s", infrastructure["preemptible"], diff)
 	}
 	if diff := cmp.Diff([]string{
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
 		"GCPManagedControlPlane/prod spec.releaseChannel",
-		"GCPManagedMachinePool/prod-default-pool-e60dae208e3c spec.spot",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+}
+
+// TestGKELocations: sovereign clouds have a prefix, and zones for AI a longer name.
+func TestGKELocations(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	for location, region := range map[string]string{
+		"europe-west1": "europe-west1", "europe-west1-b": "europe-west1", "us-central1-ai1a": "us-central1",
+		"u-germany-northeast1": "u-germany-northeast1", "u-germany-northeast1-a": "u-germany-northeast1",
+		"europe-west1-": "", "europe-west1-b-c": "", "europe": "", "../europe-west1": "", "europe-west1-ai": "",
+	} {
+		f := loadFixture(t, "gke-autopilot")
+		f.Place = location
+		imp := newImport(f)
+		if err := imp.Validate(); (err != nil) != (region == "") {
+			t.Errorf("%q: %v", location, err)
+		}
+		if region == "" {
+			continue
+		}
+		f.Resources[0].AtProvider["id"] = "projects/apps-project/locations/" + location + "/clusters/apps"
+		_, reflected := hub.reflect(t, imp, served(reflection.GKE, false, true), f)
+		spec, _ := object(t, reflected, "GCPManagedCluster", "prod").Object.Object["spec"].(map[string]any)
+		if spec["region"] != region {
+			t.Errorf("%q: want the region %q, got %v", location, region, spec["region"])
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ func (r *reflector) gcpPool(pool NodePool, b *builder) {
 	if pool.Autoscaled != nil && *pool.Autoscaled { // Otherwise the provider's webhook refuses it.
 		b.set("spec.scaling.locationPolicy", strings.ToLower(pool.LocationPolicy))
 	}
-	if pool.CapacityType != "" {
-		b.lossy("spec.spot", pool.CapacityType, "Cluster API has no field for spot and preemptible instances")
+	if pool.CapacityType != "" { // SPOT or PREEMPTIBLE
+		b.set("spec."+strings.ToLower(pool.CapacityType), true)
 	}
 }
