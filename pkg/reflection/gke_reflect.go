@@ -51,8 +51,8 @@ func (r *reflector) gcpControlPlane(b, status *builder) {
 	status.set("status.currentVersion", f.Version)
 }
 
-// gcpAutopilot sets what the provider's webhook permits together: Autopilot only with a release channel, and without the
-// services for logging and monitoring, which are Google's choice then.
+// gcpAutopilot sets what the provider's webhook permits together: Autopilot only with a release channel, and without
+// the services for logging and monitoring, which are Google's choice then.
 func (r *reflector) gcpAutopilot(b *builder) {
 	gke, channel := r.facts.GKE, strings.ToLower(r.facts.GKE.ReleaseChannel)
 	b.set("spec.releaseChannel", channel)

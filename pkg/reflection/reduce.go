@@ -16,7 +16,16 @@ import (
 )
 
 // guards are the fields of specs that keep controllers from acting, and by which objects find each other.
-var guards = []string{"identityRef", "credentialsRef", "infrastructureRef", "controlPlaneRef", "paused", "clusterName", "template"}
+var guards = []string{
+	"identityRef", "credentialsRef", "infrastructureRef", "controlPlaneRef", "paused", "clusterName",
+	"template.spec.infrastructureRef", "template.spec.bootstrap", "template.spec.clusterName",
+	// These are never wanted: with them, Cluster API core acts.
+	"providerIDList", "topology",
+}
+
+func isGuard(field string) bool {
+	return slices.ContainsFunc(guards, func(guard string) bool { return guard == field || strings.HasPrefix(guard, field+".") })
+}
 
 // essential are the fields of specs that say which cluster or pool an object stands for, and where its API server is.
 var essential = []string{
@@ -39,12 +48,12 @@ func Reduce(full, live *unstructured.Unstructured, schemas Schemas, fields []str
 	wanted, spec, has := specOf(full), specOf(reduced), specOf(live)
 	all := len(fields) == 0
 	if all {
-		kept := slices.Concat(guards, essential)
+		kept := slices.Clone(essential)
 		if s := at(schemas[full.GroupVersionKind()], []string{"spec"}); s != nil {
 			kept = append(kept, s.Required...)
 		}
 		fields = slices.DeleteFunc(append(slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(has))...), func(field string) bool {
-			return slices.Contains(kept, field)
+			return isGuard(field) || slices.Contains(kept, field)
 		})
 	}
 	slices.Sort(fields)
@@ -82,7 +91,7 @@ func RefusedFields(full, live *unstructured.Unstructured, refusal string) []stri
 	for _, m := range specField.FindAllStringSubmatch(refusal, -1) {
 		for _, spec := range []map[string]any{specOf(full), specOf(live)} {
 			for field := range spec {
-				if strings.EqualFold(field, m[1]) && !slices.Contains(guards, field) && !slices.Contains(fields, field) {
+				if strings.EqualFold(field, m[1]) && !isGuard(field) && !slices.Contains(fields, field) {
 					fields = append(fields, field)
 				}
 			}
@@ -92,7 +101,7 @@ func RefusedFields(full, live *unstructured.Unstructured, refusal string) []stri
 	return fields
 }
 
-// Overwritten is what an object does not have as it was just written: a webhook or another client of the hub changes it.
+// Overwritten is what an object does not have as it was written: a webhook or another client of the hub changes it.
 func Overwritten(written, live *unstructured.Unstructured) []Lossy {
 	var lossy []Lossy
 	for _, field := range slices.Sorted(maps.Keys(specOf(written))) {
@@ -116,8 +125,11 @@ func IsGuarded(live, want *unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	for _, field := range guards {
-		if value, ok := specOf(want)[field]; ok && !apply.Covers(specOf(live)[field], value) {
+	for _, guard := range guards {
+		path := append([]string{"spec"}, strings.Split(guard, ".")...)
+		value, isWanted, _ := unstructured.NestedFieldNoCopy(want.Object, path...)
+		is, isThere, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
+		if isWanted && !apply.Covers(is, value) || !isWanted && isThere && guard != "paused" {
 			return false
 		}
 	}

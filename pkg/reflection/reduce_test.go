@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// TestMinimalReflection: whatever a webhook refuses, an object without it is valid, keeps its guards, and says where the
+// TestMinimalReflection: without all that a webhook may refuse, an object is valid, keeps its guards, and says where the
 // API server is.
 func TestMinimalReflection(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestReduce(t *testing.T) {
 	hub := readHub(t)
 	identity := map[string]any{"name": "denied"}
 	full := map[string]any{"identityRef": identity, "version": "v1.31.1", "dnsPrefix": "new", "networkPlugin": "azure"}
-	live := map[string]any{"identityRef": identity, "version": "v1.30.1", "dnsPrefix": "old", "disableLocalAccounts": true}
+	live := map[string]any{"identityRef": identity, "version": "v1.30.1", "dnsPrefix": "old", "disableLocalAccounts": true, "providerIDList": []any{"x"}}
 	for name, tc := range map[string]struct {
 		reason string
 		live   map[string]any
@@ -117,7 +117,7 @@ func TestReduce(t *testing.T) {
 
 func TestRefusedFields(t *testing.T) {
 	t.Parallel()
-	full := controlPlaneWith(map[string]any{"identityRef": "x", "loggingService": "x", "dnsPrefix": "x"})
+	full := controlPlaneWith(map[string]any{"identityRef": "x", "template": "x", "loggingService": "x", "dnsPrefix": "x"})
 	live := controlPlaneWith(map[string]any{"aadProfile": "x"})
 	for name, tc := range map[string]struct {
 		reason, refusal string
@@ -130,7 +130,7 @@ func TestRefusedFields(t *testing.T) {
 		"Several": {"They may be separated by commas.", "[spec.LoggingService: Forbidden, Spec.dnsPrefix: Forbidden]", live, []string{"dnsPrefix", "loggingService"}},
 		"Live":    {"It cannot be removed.", "spec.aadProfile: field cannot be nil", live, []string{"aadProfile"}},
 		"Absent":  {"No such object is there.", "spec.aadProfile: field cannot be nil", nil, nil},
-		"Guard":   {"No refusal costs an object its guards.", "spec.identityRef: Forbidden", live, nil},
+		"Guard":   {"No refusal costs an object its guards.", "spec.identityRef: Forbidden, spec.template: Forbidden", live, nil},
 		"Other":   {"The words may name what is not there.", "myspec.dnsPrefix or spec.other", live, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,10 @@ func TestRefusedFields(t *testing.T) {
 func TestIsGuarded(t *testing.T) {
 	t.Parallel()
 	newObject := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		o := controlPlaneWith(map[string]any{"identityRef": map[string]any{"name": "denied"}, "dnsPrefix": "x"})
+		o := controlPlaneWith(map[string]any{
+			"identityRef": map[string]any{"name": "denied"}, "dnsPrefix": "x",
+			"template": map[string]any{"spec": map[string]any{"version": "v1.31.1", "infrastructureRef": map[string]any{"name": "prod"}}},
+		})
 		o.SetLabels(map[string]string{"fleet.masthead.dev/import-uid": "1"})
 		o.SetAnnotations(map[string]string{"cluster.x-k8s.io/paused": "true", "cluster.x-k8s.io/managed-by": "crossplane", "example.org/other": "x"})
 		if change != nil {
@@ -162,6 +165,16 @@ func TestIsGuarded(t *testing.T) {
 		"Unlabeled": {func(o *unstructured.Unstructured) { o.SetLabels(nil) }, false},
 		"Unpaused": {func(o *unstructured.Unstructured) {
 			o.SetAnnotations(map[string]string{"cluster.x-k8s.io/managed-by": "crossplane"})
+		}, false},
+		"OtherVersion": {func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(o.Object, "v1.30.1", "spec", "template", "spec", "version")
+		}, true},
+		"OtherPool": {func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(o.Object, "real", "spec", "template", "spec", "infrastructureRef", "name")
+		}, false},
+		"Paused": {func(o *unstructured.Unstructured) { _ = unstructured.SetNestedField(o.Object, true, "spec", "paused") }, true},
+		"Nodes": {func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedStringSlice(o.Object, []string{"node-1"}, "spec", "providerIDList")
 		}, false},
 		"OtherIdentity": {func(o *unstructured.Unstructured) {
 			o.Object["spec"] = map[string]any{"identityRef": map[string]any{"name": "real"}}

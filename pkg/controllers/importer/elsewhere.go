@@ -94,8 +94,8 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 	return nil
 }
 
-// ofThatName lists the managed resources of a kind with the name of a cluster, except those of imports. Only metadata is
-// read, a page at a time.
+// ofThatName lists the managed resources of a kind with the name of a cluster, except those of imports. Only metadata
+// is read, a page at a time.
 func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, of reflection.Import) ([]client.ObjectKey, error) {
 	var found []client.ObjectKey
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -50,8 +50,9 @@ func (h *hubOfOneImport) lossyFields(words string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(fields)))
 }
 
-// TestRefusedFieldsCostNoImport: a webhook refuses a part of what was observed. The rest is imported, the status says what
-// is missing, an import at rest neither writes nor asks, and when the webhook is gone, everything is there by the resync.
+// TestRefusedFieldsCostNoImport: a webhook refuses a part of what was observed. The rest is imported, the status says
+// what is missing, an import at rest neither writes nor tries to, and when the webhook is gone, everything is there by
+// the resync.
 func TestRefusedFieldsCostNoImport(t *testing.T) {
 	const words = "not on Sundays"
 	green := func(want, _ *unstructured.Unstructured) error {
