@@ -59,12 +59,21 @@ func TestImportBesideStrictWebhooks(t *testing.T) {
 		},
 	})
 	policy.Spec.Variables = append(policy.Spec.Variables, admissionv1.Variable{
-		Name: "others", Expression: "variables.is.metadata.labels['fleet.masthead.dev/import-name'] != 'strict'",
+		Name: "others", Expression: "variables.is.metadata.?labels[?'fleet.masthead.dev/import-name'].orValue('') != 'strict'",
 	})
 	inForce := binding(policy)
 	w.create(t, policy)
 	w.create(t, inForce)
 	t.Cleanup(func() { _ = client.IgnoreNotFound(w.hub.Delete(t.Context(), inForce)) })
+	probe := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"eksNodegroupName": "green"}}}
+	probe.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[3])
+	probe.SetNamespace(metav1.NamespaceDefault)
+	probe.SetName("strict")
+	probe.SetLabels(map[string]string{fleetv1alpha1.ImportNameLabel: "strict"})
+	eventually(t, "the policy is in force", func() (bool, string) {
+		err := w.hub.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "no green pools"), fmt.Sprint(err)
+	})
 	w.addEKS(t, cluster, "blue", "green")
 	imp := importOfEKS("strict", cluster, "blue", "green")
 	w.create(t, imp)
