@@ -131,6 +131,7 @@ func isManagedByEntraID(aad []block) bool {
 	return managed == nil || *managed
 }
 
+// aksFacts reads the cluster. Where a field has two names, the first is that of azurerm 4, in provider-azure since v2.
 func (r *reader) aksFacts(b, network block) AKSFacts {
 	aad, access, identity := b.blocks("azureActiveDirectoryRoleBasedAccessControl", 1), b.block("apiServerAccessProfile"), b.block("identity")
 	f := AKSFacts{
@@ -144,7 +145,7 @@ func (r *reader) aksFacts(b, network block) AKSFacts {
 		NetworkPlugin:      network.text("networkPlugin"), NetworkPluginMode: network.text("networkPluginMode"),
 		NetworkPolicy: network.text("networkPolicy"), DataPlane: cmp.Or(network.text("networkDataPlane"), network.text("ebpfDataPlane")),
 		LoadBalancerSKU: network.text("loadBalancerSku"), OutboundType: network.text("outboundType"),
-		DNSServiceIP: network.text("dnsServiceIp"), UpgradeChannel: b.text("automaticChannelUpgrade"),
+		DNSServiceIP: network.text("dnsServiceIp"), UpgradeChannel: cmp.Or(b.text("automaticUpgradeChannel"), b.text("automaticChannelUpgrade")),
 		IdentityType: identity.text("type"), IdentityIDs: identity.texts("identityIds", maxListed),
 		OIDCIssuerEnabled: b.flag("oidcIssuerEnabled"), WorkloadIdentity: b.flag("workloadIdentityEnabled"),
 		OIDCIssuer: b.text("oidcIssuerUrl"),
@@ -189,12 +190,14 @@ func (r *reader) aksNodePool(b block) NodePool {
 		Mode:          b.text("mode"),
 		OSType:        b.text("osType"),
 		MaxPods:       b.number("maxPods"),
-		Autoscaled:    b.flag("enableAutoScaling"),
+		Autoscaled:    cmp.Or(b.flag("autoScalingEnabled"), b.flag("enableAutoScaling")),
 
 		KubeletVersion: kubeletVersion(b.text("orchestratorVersion")),
 	}
-	if b.is("enableAutoScaling") {
-		pool.MinSize, pool.MaxSize = b.number("minCount"), b.number("maxCount")
+	if maximum := b.number("maxCount"); pool.Autoscaled != nil && *pool.Autoscaled {
+		pool.MinSize, pool.MaxSize = b.number("minCount"), maximum
+	} else if pool.Autoscaled == nil && maximum != nil {
+		b.note("maxCount", scalar(int64(*maximum)), "Whether the pool is autoscaled is not observed")
 	}
 	if _, _, subnet := azureSubnet(b.text("vnetSubnetId")); subnet != "" {
 		pool.SubnetIDs = []string{subnet}

@@ -4,6 +4,7 @@
 package reflection_test
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"testing"
@@ -142,6 +143,51 @@ func TestAKSPrivate(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"AzureManagedControlPlane/prod spec.outboundType", "AzureManagedControlPlane/prod spec.virtualNetwork.name",
 	}, lossyFields(reflected)); diff != "" {
+		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+}
+
+// TestAKSFieldsOfBothProviders: azurerm 4 gave fields other names. A name that no version has is lossy.
+func TestAKSFieldsOfBothProviders(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	f := loadFixture(t, "aks-standard")
+	imp := newImport(f)
+	observed, _ := hub.observe(t, imp, served(reflection.AKS, false, true), f, true)
+	read := func(names map[string]string) reflection.Facts {
+		t.Helper()
+		renamed := observed
+		renamed.Resources = nil
+		for _, mr := range observed.Resources {
+			raw, err := mr.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for before, now := range names {
+				raw = bytes.ReplaceAll(raw, []byte(`"`+before+`"`), []byte(`"`+now+`"`))
+			}
+			other := &unstructured.Unstructured{}
+			if err := other.UnmarshalJSON(raw); err != nil {
+				t.Fatal(err)
+			}
+			renamed.Resources = append(renamed.Resources, other)
+		}
+		facts, err := reflection.Read(imp, renamed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return facts
+	}
+	want := read(nil)
+	got := read(map[string]string{"enableAutoScaling": "autoScalingEnabled", "automaticChannelUpgrade": "automaticUpgradeChannel"})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-with the names of azurerm 3, +with those of azurerm 4:\n%s", diff)
+	}
+	var lossy []string
+	for _, l := range read(map[string]string{"enableAutoScaling": "autoscaled"}).Lossy {
+		lossy = append(lossy, l.Field)
+	}
+	if diff := cmp.Diff([]string{"KubernetesCluster.defaultNodePool.maxCount", "KubernetesClusterNodePool/win.maxCount"}, slices.Compact(slices.Sorted(slices.Values(lossy)))); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}
 }

@@ -161,6 +161,7 @@ func TestEKSAutoMode(t *testing.T) {
 		{Type: "AutoMode", Name: "system"},
 		{Type: "Fargate", Nodes: 1},
 		{Type: "Fargate", Name: "jobs"},
+		{Type: "Hybrid", Nodes: 1},
 		{Type: "Karpenter", Name: "gpu", Nodes: 1},
 	}, facts.Capacity); diff != "" {
 		t.Errorf("capacity: -want, +got:\n%s", diff)

@@ -108,7 +108,7 @@ func (r *reflector) awsNetwork(b *builder) {
 		b.lossy("spec.network.securityGroupOverrides", strings.Join(f.EKS.SecurityGroupIDs, ","), "Cluster API has no field for more security groups")
 	}
 	if f.EKS.IPFamily == "ipv6" {
-		b.lossy("spec.network.vpc.ipv6", f.EKS.IPFamily, "The IPv6 block of the VPC is not observed")
+		b.lossy("spec.network.vpc.ipv6", f.EKS.IPFamily, "The provider's webhook requires the add-ons then, which are not observed")
 	}
 }
 

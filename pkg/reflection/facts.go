@@ -139,7 +139,7 @@ type Taint struct {
 
 // Capacity is where Pods of the cluster run although no node pool is there.
 type Capacity struct {
-	// Type is "Fargate", "AutoMode", "Karpenter", "Autopilot", "NodeAutoProvisioning", "VirtualNode" or "SelfManaged".
+	// Type is one of the constants below.
 	Type string
 	// Name of the Fargate profile or the NodePool of Karpenter. Empty where there is none.
 	Name string
@@ -151,6 +151,7 @@ type Capacity struct {
 const (
 	CapacityFargate              = "Fargate"
 	CapacityAutoMode             = "AutoMode"
+	CapacityHybrid               = "Hybrid"
 	CapacityKarpenter            = "Karpenter"
 	CapacityAutopilot            = "Autopilot"
 	CapacityNodeAutoProvisioning = "NodeAutoProvisioning"

@@ -18,7 +18,7 @@ var GKECluster = Kind{"container", "gcp", "Cluster"}
 var gkeNames = grammar{
 	cluster:   regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`),
 	pool:      regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`),
-	place:     regexp.MustCompile(`^[a-z]{2,20}-[a-z]{2,20}[0-9]{1,2}(-[a-z])?$`),
+	place:     googleLocation,
 	placeName: "region or zone of Google Cloud",
 	poolLabel: "cloud.google.com/gke-nodepool",
 }
@@ -215,10 +215,13 @@ func (r *reader) gkeScale(b, scaling block, pool *NodePool) {
 	}
 }
 
+// googleLocation is a region, or a zone of it. Sovereign clouds have a prefix, and zones for AI a longer name.
+var googleLocation = regexp.MustCompile(`^([a-z]{1,20}(?:-[a-z]{2,20}){1,2}[0-9]{1,2})(?:-(?:[a-z]|ai[0-9]{1,2}[a-z]))?$`)
+
 // parseRegion is the region of a zone, or the region itself: "europe-west1-b" is in "europe-west1".
 func parseRegion(location string) string {
-	if parts := strings.Split(location, "-"); len(parts) == 3 {
-		return parts[0] + "-" + parts[1]
+	if m := googleLocation.FindStringSubmatch(location); m != nil {
+		return m[1]
 	}
 	return location
 }

@@ -4,6 +4,7 @@
 package reflection_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,8 @@ machineType: c4-standard-8
 management: {autoRepair: true, autoUpgrade: true}
 nodeLocations: [europe-west1-b]
 nodePoolName: spot
-scaling: {enableAutoscaling: true, locationPolicy: any}`},
+scaling: {enableAutoscaling: true, locationPolicy: any}
+spot: true`},
 		{"the number of Nodes is that of all zones", "MachinePool", "prod-general-546c23de223c", `
 clusterName: prod
 failureDomains: [europe-west1-b, europe-west1-c, europe-west1-d]
@@ -89,7 +91,6 @@ template:
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
 		"GCPManagedControlPlane/prod spec",
 		"GCPManagedMachinePool/prod-spot-b10bc37c5f67 spec.diskType",
-		"GCPManagedMachinePool/prod-spot-b10bc37c5f67 spec.spot",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}
@@ -99,6 +100,8 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "gke-zonal")
+	// Without autoscaling, the provider's webhook refuses a policy for it.
+	f.Resources[0].AtProvider["nodePool"].([]any)[0].(map[string]any)["autoscaling"] = map[string]any{"locationPolicy": "BALANCED"}
 	facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
 	if !facts.Endpoint.SystemRoots || facts.Endpoint.Private || !strings.HasSuffix(facts.Endpoint.Host, ".gke.goog") {
 		t.Errorf("endpoint %+v, want a DNS name whose certificate the system's roots vouch for", facts.Endpoint)
@@ -107,25 +110,78 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	if pool["replicas"] != int64(3) {
 		t.Errorf("a pool of a zonal cluster without zones has %v Nodes, want 3", pool["replicas"])
 	}
+	infrastructure, _ := object(t, reflected, "GCPManagedMachinePool", "prod-default-pool-e60dae208e3c").Object.Object["spec"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"enableAutoscaling": false}, infrastructure["scaling"]); diff != "" || infrastructure["preemptible"] != true {
+		t.Errorf("preemptible %v, scaling: -want, +got:\n%s", infrastructure["preemptible"], diff)
+	}
 	if diff := cmp.Diff([]string{
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
 		"GCPManagedControlPlane/prod spec.releaseChannel",
-		"GCPManagedMachinePool/prod-default-pool-e60dae208e3c spec.spot",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}
 }
 
+// TestGKELocations: sovereign clouds have a prefix, and zones for AI a longer name.
+func TestGKELocations(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	for location, region := range map[string]string{
+		"europe-west1": "europe-west1", "europe-west1-b": "europe-west1", "us-central1-ai1a": "us-central1",
+		"u-germany-northeast1": "u-germany-northeast1", "u-germany-northeast1-a": "u-germany-northeast1",
+		"europe-west1-": "", "europe-west1-b-c": "", "europe": "", "../europe-west1": "", "europe-west1-ai": "",
+	} {
+		f := loadFixture(t, "gke-autopilot")
+		f.Place = location
+		imp := newImport(f)
+		if err := imp.Validate(); (err != nil) != (region == "") {
+			t.Errorf("%q: %v", location, err)
+		}
+		if region == "" {
+			continue
+		}
+		f.Resources[0].AtProvider["id"] = "projects/apps-project/locations/" + location + "/clusters/apps"
+		_, reflected := hub.reflect(t, imp, served(reflection.GKE, false, true), f)
+		spec, _ := object(t, reflected, "GCPManagedCluster", "prod").Object.Object["spec"].(map[string]any)
+		if spec["region"] != region {
+			t.Errorf("%q: want the region %q, got %v", location, region, spec["region"])
+		}
+	}
+}
+
+// TestGKEAutopilot: CAPG's webhook refuses Autopilot without a release channel, and with the services that GKE reports.
 func TestGKEAutopilot(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	f := loadFixture(t, "gke-autopilot")
-	facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
-	if diff := cmp.Diff([]reflection.Capacity{{Type: "Autopilot", Nodes: 1}}, facts.Capacity); diff != "" || len(facts.NodePools) > 0 || !facts.NodePoolsComplete {
-		t.Errorf("capacity: -want, +got:\n%s pools %v, complete %v", diff, facts.NodePools, facts.NodePoolsComplete)
-	}
-	spec, _ := object(t, reflected, "GCPManagedControlPlane", "prod").Object.Object["spec"].(map[string]any)
-	if spec["enableAutopilot"] != true || spec["releaseChannel"] != "rapid" || len(reflected.Objects) != 3 {
-		t.Errorf("autopilot %v, channel %v, %d objects", spec["enableAutopilot"], spec["releaseChannel"], len(reflected.Objects))
+	for name, tc := range map[string]struct {
+		reason    string
+		observed  any
+		autopilot any
+		lossy     []string
+	}{
+		"Channel":        {"The kind has it.", "RAPID", true, nil},
+		"NoChannel":      {"Autopilot alone is refused.", "", nil, []string{"spec.enableAutopilot"}},
+		"UnknownChannel": {"The kind does not have it.", "GLACIAL", nil, []string{"spec.enableAutopilot", "spec.releaseChannel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := loadFixture(t, "gke-autopilot")
+			f.Resources[0].AtProvider["releaseChannel"] = map[string]any{"channel": tc.observed}
+			facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
+			if diff := cmp.Diff([]reflection.Capacity{{Type: "Autopilot", Nodes: 1}}, facts.Capacity); diff != "" || len(facts.NodePools) > 0 || !facts.NodePoolsComplete {
+				t.Errorf("capacity: -want, +got:\n%s pools %v, complete %v", diff, facts.NodePools, facts.NodePoolsComplete)
+			}
+			spec, _ := object(t, reflected, "GCPManagedControlPlane", "prod").Object.Object["spec"].(map[string]any)
+			if spec["enableAutopilot"] != tc.autopilot || spec["loggingService"] != nil || spec["monitoringService"] != nil || len(reflected.Objects) != 3 {
+				t.Errorf("%s got %d objects, %v", tc.reason, len(reflected.Objects), spec)
+			}
+			want := []string{"GCPManagedCluster/prod spec.network.subnets[].cidrBlock"}
+			for _, field := range append(tc.lossy, "spec.loggingService", "spec.monitoringService") {
+				want = append(want, "GCPManagedControlPlane/prod "+field)
+			}
+			slices.Sort(want)
+			if diff := cmp.Diff(want, lossyFields(reflected)); diff != "" {
+				t.Errorf("lossy: -want, +got:\n%s", diff)
+			}
+		})
 	}
 }

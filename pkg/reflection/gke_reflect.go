@@ -38,11 +38,8 @@ func (r *reflector) gcpControlPlane(b, status *builder) {
 	b.set("spec.project", f.Account)
 	b.set("spec.location", f.Location)
 	b.set("spec.version", f.Version)
-	b.set("spec.enableAutopilot", gke.Autopilot)
-	b.set("spec.releaseChannel", strings.ToLower(gke.ReleaseChannel))
+	r.gcpAutopilot(b)
 	b.set("spec.enableIdentityService", gke.IdentityService)
-	b.set("spec.loggingService", gke.LoggingService)
-	b.set("spec.monitoringService", gke.MonitoringService)
 	b.setEndpoint("spec.endpoint", f.Endpoint)
 	r.gcpNetwork(b)
 	for _, c := range f.Capacity {
@@ -52,6 +49,29 @@ func (r *reflector) gcpControlPlane(b, status *builder) {
 	}
 	status.set("status.version", statusVersion(f.Version))
 	status.set("status.currentVersion", f.Version)
+}
+
+// gcpAutopilot sets what the provider's webhook permits together: Autopilot only with a release channel, and without
+// the services for logging and monitoring, which are Google's choice then.
+func (r *reflector) gcpAutopilot(b *builder) {
+	gke, channel := r.facts.GKE, strings.ToLower(r.facts.GKE.ReleaseChannel)
+	b.set("spec.releaseChannel", channel)
+	if gke.Autopilot == nil || !*gke.Autopilot {
+		b.set("spec.enableAutopilot", gke.Autopilot)
+		b.set("spec.loggingService", gke.LoggingService)
+		b.set("spec.monitoringService", gke.MonitoringService)
+		return
+	}
+	if channel == "" || !b.knows("spec.releaseChannel", channel) {
+		b.lossy("spec.enableAutopilot", "true", "The provider's webhook permits Autopilot only with a release channel")
+	} else {
+		b.set("spec.enableAutopilot", true)
+	}
+	for field, observed := range map[string]string{"spec.loggingService": gke.LoggingService, "spec.monitoringService": gke.MonitoringService} {
+		if observed != "" {
+			b.lossy(field, observed, "The provider's webhook refuses it with Autopilot")
+		}
+	}
 }
 
 func (r *reflector) gcpNetwork(b *builder) {
@@ -96,8 +116,10 @@ func (r *reflector) gcpPool(pool NodePool, b *builder) {
 	b.set("spec.scaling.enableAutoscaling", pool.Autoscaled)
 	b.set("spec.scaling.minCount", pool.MinSize)
 	b.set("spec.scaling.maxCount", pool.MaxSize)
-	b.set("spec.scaling.locationPolicy", strings.ToLower(pool.LocationPolicy))
-	if pool.CapacityType != "" {
-		b.lossy("spec.spot", pool.CapacityType, "Cluster API has no field for spot and preemptible instances")
+	if pool.Autoscaled != nil && *pool.Autoscaled { // Otherwise the provider's webhook refuses it.
+		b.set("spec.scaling.locationPolicy", strings.ToLower(pool.LocationPolicy))
+	}
+	if pool.CapacityType != "" { // SPOT or PREEMPTIBLE
+		b.set("spec."+strings.ToLower(pool.CapacityType), true)
 	}
 }

@@ -123,6 +123,8 @@ func nodeCapacity(node Node) Capacity {
 		return Capacity{Type: CapacityFargate}
 	case node.Labels[computeTypeLabel] == "auto":
 		return Capacity{Type: CapacityAutoMode, Name: clean(karpenter)}
+	case node.Labels[computeTypeLabel] == "hybrid":
+		return Capacity{Type: CapacityHybrid}
 	case hasKarpenter:
 		return Capacity{Type: CapacityKarpenter, Name: clean(karpenter)}
 	case node.Labels[virtualNodeLabel] == "virtual-kubelet":

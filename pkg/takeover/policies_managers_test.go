@@ -44,7 +44,7 @@ func importsOfEachCloud() map[string]struct {
 			},
 		},
 		"aks": {
-			map[string]any{"resourceGroupName": "Shop", "clusterName": "prod", "location": "westeurope"},
+			map[string]any{"resourceGroupName": "Shop", "clusterName": "Prod", "location": "westeurope"},
 			schema.GroupKind{Group: "containerservice.azure.m.upbound.io", Kind: "KubernetesCluster"}, map[string]any{"resourceGroupName": "shop"},
 		},
 		"gke": {

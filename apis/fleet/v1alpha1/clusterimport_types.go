@@ -103,7 +103,7 @@ type ClusterImportSpec struct {
 type EKSImport struct {
 	// region of AWS, for example eu-central-1.
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^[a-z]{2}(-[a-z]+)+-[0-9]+$`
+	// +kubebuilder:validation:Pattern=`^[a-z]{2,5}(-[a-z]+)+-[0-9]+$`
 	// +required
 	Region string `json:"region"`
 
@@ -154,7 +154,7 @@ type AKSImport struct {
 type GKEImport struct {
 	// location is a region, as europe-west1, or a zone, as europe-west1-b.
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z]+-[a-z]+[0-9]+(-[a-z])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z]+(-[a-z]+)+[0-9]+(-[a-z0-9]+)?$`
 	// +required
 	Location string `json:"location"`
 

@@ -43,9 +43,23 @@ func TestClusterImportValidation(t *testing.T) {
 		spec   map[string]any
 		want   string
 	}{
-		"EKS":  {reason: "A region and a name are enough.", spec: importSpec("eks", importEKS)},
-		"AKS":  {reason: "A resource group, a name and a region are enough.", spec: importSpec("aks", importAKS)},
-		"GKE":  {reason: "A location, a name and a word about credentials are enough.", spec: importSpec("gke", importGKE, "kubeconfig", none)},
+		"EKS": {reason: "A region and a name are enough.", spec: importSpec("eks", importEKS)},
+		"AKS": {reason: "A resource group, a name and a region are enough.", spec: importSpec("aks", importAKS)},
+		"GKE": {reason: "A location, a name and a word about credentials are enough.", spec: importSpec("gke", importGKE, "kubeconfig", none)},
+		"SovereignAWS": {
+			reason: "Its partition has longer names.", spec: importSpec("eks", map[string]any{"region": "eusc-de-east-1", "clusterName": "prod"}),
+		},
+		"SovereignGoogle": {
+			reason: "Its regions have a prefix.",
+			spec:   importSpec("gke", map[string]any{"location": "u-germany-northeast1-a", "clusterName": "prod"}, "kubeconfig", none),
+		},
+		"ZoneForAI": {
+			reason: "Its name is longer.", spec: importSpec("gke", map[string]any{"location": "us-central1-ai1a", "clusterName": "prod"}, "kubeconfig", none),
+		},
+		"NoRegion": {
+			reason: "It could lead elsewhere.", spec: importSpec("eks", map[string]any{"region": "eu/central-1", "clusterName": "prod"}),
+			want: "spec.eks.region",
+		},
 		"None": {reason: "An import of nothing says nothing.", spec: importSpec(), want: exactlyOne},
 		"Two":  {reason: "An import is of one cluster.", spec: importSpec("eks", importEKS, "aks", importAKS), want: exactlyOne},
 		"GKEWithoutCredentials": {

@@ -27,6 +27,9 @@ const (
 	// googleScope is the scope of Kubernetes Engine.
 	googleScope = "https://www.googleapis.com/auth/cloud-platform"
 
+	// googleEmailScope is the scope with which a token has the account's e-mail address.
+	googleEmailScope = "https://www.googleapis.com/auth/userinfo.email"
+
 	// serviceAccountEmail is the name of every service account.
 	serviceAccountEmail = "reader@project.iam.gserviceaccount.com"
 
@@ -42,7 +45,7 @@ func GoogleKey(tokenURI string) ([]byte, error) {
 }
 
 // GoogleKey lets a Google service account get tokens at a path, and returns its key file. To get a token, the account
-// must present an assertion that is signed with the key, names the account, this endpoint and the scope of Kubernetes
+// must present an assertion that is signed with the key, names the account, this endpoint and the scopes of Kubernetes
 // Engine, and is valid for an hour at most.
 func (e *TokenEndpoint) GoogleKey(path string, token func(context.Context) (string, error)) ([]byte, error) {
 	file, public, err := googleKey(e.server.URL + path)
@@ -112,6 +115,8 @@ func verifyAssertion(assertion, audience string, key *rsa.PublicKey) string {
 		return "the audience is another endpoint"
 	case !slices.Contains(strings.Fields(claims.Scope), googleScope):
 		return "the scope is not that of Kubernetes Engine"
+	case !slices.Contains(strings.Fields(claims.Scope), googleEmailScope):
+		return "without this scope, Kubernetes Engine knows the account by a number alone"
 	case issued.After(now) || !expires.After(now) || expires.Sub(issued) > longestAssertion:
 		return "the assertion does not count now, or for too long"
 	}

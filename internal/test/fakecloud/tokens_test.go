@@ -100,7 +100,7 @@ func TestGoogleRefusesOtherAssertions(t *testing.T) {
 	another := privateKey(t, file, err)
 	now := time.Now()
 	good := map[string]any{
-		"iss": "reader@project.iam.gserviceaccount.com", "aud": e.URL() + "/token", "scope": "https://www.googleapis.com/auth/cloud-platform",
+		"iss": "reader@project.iam.gserviceaccount.com", "aud": e.URL() + "/token", "scope": "https://www.googleapis.com/auth/cloud-platform https://www.googleapis.com/auth/userinfo.email",
 		"iat": now.Add(-10 * time.Second).Unix(), "exp": now.Add(50 * time.Minute).Unix(),
 	}
 	for name, tc := range map[string]struct {
@@ -117,6 +117,7 @@ func TestGoogleRefusesOtherAssertions(t *testing.T) {
 		"OtherAccount": {reason: "Another account has other rights.", claims: map[string]any{"iss": "owner@project.iam.gserviceaccount.com"}},
 		"OtherHost":    {reason: "It was made for another endpoint.", claims: map[string]any{"aud": "https://oauth2.googleapis.com/token"}},
 		"OtherScope":   {reason: "Kubernetes Engine takes no such token.", claims: map[string]any{"scope": "https://www.googleapis.com/auth/drive"}},
+		"NoEmail":      {reason: "RBAC names accounts by e-mail.", claims: map[string]any{"scope": "https://www.googleapis.com/auth/cloud-platform"}},
 		"NoScope":      {reason: "Without a scope there is no token.", claims: map[string]any{"scope": ""}},
 		"Expired":      {reason: "It counts no more.", claims: map[string]any{"exp": now.Add(-time.Minute).Unix()}},
 		"TooLong":      {reason: "An hour is the longest.", claims: map[string]any{"exp": now.Add(2 * time.Hour).Unix()}},

@@ -93,6 +93,9 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 // identifiers are all fields of the spec that identify the cluster.
 func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
 	w := scope.WantedImport(imp)
+	if w.Cloud == reflection.AKS { // Azure's names have no case.
+		w.ResourceGroupName, w.ClusterName = strings.ToLower(w.ResourceGroupName), strings.ToLower(w.ClusterName)
+	}
 	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
 }
 

@@ -264,6 +264,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else {
 		err = r.run(ctx, p, r.unimport)
 	}
+	if p.Reflection.Objects != nil && !p.Frozen {
+		r.outcomes.set(p.Key(), p.Outcomes)
+	}
 	if err != nil && apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
@@ -285,7 +288,10 @@ func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(cont
 				p.Set(stop.Condition)
 				return nil
 			}
-			if apierrors.IsForbidden(err) {
+			switch {
+			case isRefused(err):
+				p.Fail(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "%s", err)
+			case apierrors.IsForbidden(err):
 				p.Fail(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing, "%s", err)
 			}
 			return err

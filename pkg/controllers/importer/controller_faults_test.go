@@ -31,6 +31,21 @@ type hubFaults struct {
 	refuses schema.GroupKind
 	// forbids is a kind that the manager may not create, regardless of the answers to its access reviews.
 	forbids schema.GroupKind
+	// webhook refuses objects that are created, and the updates of those that are there. refusals is how often.
+	webhook  func(want, there *unstructured.Unstructured) error
+	refusals int
+}
+
+// review is what the webhook says.
+func (f *hubFaults) review(want, there *unstructured.Unstructured) error {
+	if f.webhook == nil {
+		return nil
+	}
+	err := f.webhook(want, there)
+	if err != nil {
+		f.refusals++
+	}
+	return err
 }
 
 func (f *hubFaults) hide(kind reflection.Kind) {
@@ -55,6 +70,9 @@ func (f *hubFaults) admit(o client.Object) error {
 	}
 	if u.GroupVersionKind().GroupKind() == f.forbids {
 		return apierrors.NewForbidden(schema.GroupResource{Group: f.forbids.Group, Resource: f.forbids.Kind}, u.GetName(), errors.New("no such right"))
+	}
+	if err := f.review(u, nil); err != nil {
+		return err
 	}
 	if len(f.drops) > 0 && slices.Contains(managedGroups(), u.GroupVersionKind().Group) {
 		unstructured.RemoveNestedField(u.Object, f.drops...)

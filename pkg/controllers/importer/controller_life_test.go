@@ -54,6 +54,8 @@ type hubOfOneImport struct {
 	enforced bool
 	// writes are the writes so far, each as its verb and its kind.
 	writes []string
+	// afterApply, if there is one, changes what was applied, as a defaulting webhook does.
+	afterApply func()
 	// hub is what differs from a hub that has everything.
 	hub hubFaults
 	// tags are those of the cluster in the cloud.
@@ -211,6 +213,28 @@ func (h *hubOfOneImport) funcs() interceptor.Funcs {
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 			return h.after("update", o, c.Update(ctx, o, opts...))
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+			if err != nil {
+				return err
+			}
+			want := &unstructured.Unstructured{Object: content}
+			there := want.DeepCopy()
+			if err := c.Get(ctx, client.ObjectKeyFromObject(want), there); err != nil {
+				return err
+			}
+			if err := h.hub.review(want, there); err != nil {
+				return err
+			}
+			if err := c.Apply(ctx, config, opts...); err != nil || h.afterApply == nil {
+				return h.after("apply", want, err)
+			}
+			h.afterApply()
+			now, _ := config.(runtime.Unstructured)
+			err = c.Get(ctx, client.ObjectKeyFromObject(want), there)
+			now.SetUnstructuredContent(there.Object)
+			return h.after("apply", want, err)
 		},
 	}
 }

@@ -340,6 +340,23 @@ func TestGKEImport(t *testing.T) {
 	}))
 }
 
+// TestGKEAutopilotImport: the provider's webhook refuses what GKE reports of logging and monitoring.
+func TestGKEAutopilotImport(t *testing.T) {
+	const name, location = "autopilot", "europe-west4"
+	modern(t).cloud.AddGKE(fakecloud.GKE{Location: location, Name: name, Autopilot: true})
+	imp := newImport(name, fleetv1alpha1.ClusterImportSpec{
+		GKE:        &fleetv1alpha1.GKEImport{Location: location, ClusterName: name},
+		Kubeconfig: &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone},
+	})
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	controlPlane := modern(t).labelled(t, imp, reflection.ReflectedKinds(reflection.GKE)[1])
+	if autopilot, _, _ := unstructured.NestedBool(controlPlane[0].Object, "spec", "enableAutopilot"); !autopilot {
+		t.Errorf("the control plane is not one of Autopilot: %v", controlPlane[0].Object["spec"])
+	}
+	modern(t).unimport(t, imp)
+}
+
 // TestImportWithATokenOfTheUser: the user keeps a token in a Secret.
 func TestImportWithATokenOfTheUser(t *testing.T) {
 	const name = "token"

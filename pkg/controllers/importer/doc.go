@@ -13,6 +13,8 @@
 //   - Only objects with the label of this very ClusterImport, in the place that it gives, are written or deleted;
 //     nothing that refers to what the import did not create. Deletions have UID and resourceVersion as preconditions.
 //   - The ID of the cluster is fixed when it is first observed.
+//   - What a webhook of the hub refuses costs fields of a reflection, or a pool, and never what keeps controllers from
+//     acting.
 //   - Un-import ends the kubeconfig first, then the provider's objects, the Cluster, the managed resources, the
 //     finalizer.
 //   - Credentials are withdrawn with their label, Secret, ServiceAccount or right, even if the import is stopped. A

@@ -67,7 +67,7 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 		if err != nil {
 			continue // It is not served.
 		}
-		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted.ClusterName)
+		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted)
 		if apierrors.IsForbidden(err) {
 			continue // The preflight checked the rights for the used group only.
 		}
@@ -94,9 +94,9 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 	return nil
 }
 
-// ofThatName lists the managed resources of a kind for an external name, except those of imports. Only metadata is
-// read, a page at a time.
-func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, name string) ([]client.ObjectKey, error) {
+// ofThatName lists the managed resources of a kind with the name of a cluster, except those of imports. Only metadata
+// is read, a page at a time.
+func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, of reflection.Import) ([]client.ObjectKey, error) {
 	var found []client.ObjectKey
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		page := &metav1.PartialObjectMetadataList{}
@@ -106,7 +106,7 @@ func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind
 	})
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		m, ok := o.(*metav1.PartialObjectMetadata)
-		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && externalName(m) == name {
+		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && hasName(m, of) {
 			found = append(found, client.ObjectKeyFromObject(m))
 		}
 		return nil
@@ -119,13 +119,19 @@ func externalName(m client.Object) string {
 	return cmp.Or(m.GetAnnotations()[reflection.ExternalNameAnnotation], m.GetName())
 }
 
+// hasName reports whether a managed resource has the name of a cluster. Azure's names have no case.
+func hasName(m client.Object, of reflection.Import) bool {
+	name := externalName(m)
+	return name == of.ClusterName || of.Cloud == reflection.AKS && strings.EqualFold(name, of.ClusterName)
+}
+
 // manages reports whether a foreign managed resource, with the cluster's name, represents the cluster and may do
 // more than observe. A name means nothing without the account, which comes from the provider configuration: a tenant
 // with another configuration could block everybody's import by name. By the observed ID it counts also with another
 // configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a
 // tenant can present anybody's ID. See sameCluster.
 func manages(other *unstructured.Unstructured, p *scope.Scope, id string) bool {
-	if slices.Equal(managementPolicies(other), []string{"Observe"}) || externalName(other) != p.Wanted.ClusterName {
+	if slices.Equal(managementPolicies(other), []string{"Observe"}) || !hasName(other, p.Wanted) {
 		return false
 	}
 	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
@@ -129,6 +130,33 @@ func TestManages(t *testing.T) {
 				t.Errorf("%s\nmanages(): want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestNamesOfAzureHaveNoCase: "Shop" and "shop" are one cluster of AKS, and two of EKS.
+func TestNamesOfAzureHaveNoCase(t *testing.T) {
+	newImport := func(aks bool, name, uid string) *fleetv1alpha1.ClusterImport {
+		imp := anImport()
+		imp.UID = types.UID(uid)
+		imp.Spec.EKS.ClusterName = name
+		if aks {
+			imp.Spec.EKS, imp.Spec.AKS = nil, &fleetv1alpha1.AKSImport{ResourceGroupName: "group-of-" + name, ClusterName: name, Location: "westeurope"}
+		}
+		return imp
+	}
+	for _, aks := range []bool{true, false} {
+		kind := reflection.EKSCluster
+		if aks {
+			kind = reflection.AKSCluster
+		}
+		other := managedOfOthers(kind.Namespaced(), "customers", "ProviderConfig", "customer", nil)
+		other.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "shop"})
+		if got := hasName(other, scope.WantedImport(newImport(aks, "Shop", "1"))); got != aks {
+			t.Errorf("AKS %v: a managed resource for the cluster is found: %v", aks, got)
+		}
+		if got := sameCluster(newImport(aks, "Shop", "1"), newImport(aks, "shop", "2"), true); got != aks {
+			t.Errorf("AKS %v: two imports are of one cluster: %v", aks, got)
+		}
 	}
 }
 

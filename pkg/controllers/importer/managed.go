@@ -109,7 +109,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
 	reply := want.DeepCopy()
 	err := r.hub.Create(ctx, reply, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	if isRefused(err) || apierrors.IsBadRequest(err) {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s", want.GetKind(), err)
 	}
 	if err != nil {

@@ -41,6 +41,9 @@ type Reconciler struct {
 
 	kinds  *kinds
 	states *states
+
+	// outcomes are what the hub refuses, or others change, of the reflections.
+	outcomes outcomes
 }
 
 func (r *Reconciler) setFinalizer(ctx context.Context, p *scope.Scope, want bool) error {
@@ -57,5 +60,6 @@ func (r *Reconciler) setFinalizer(ctx context.Context, p *scope.Scope, want bool
 
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.states.forget(key)
+	r.outcomes.set(key, nil)
 	r.kubeconfigs.forget(key)
 }

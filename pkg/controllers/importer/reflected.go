@@ -5,13 +5,10 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +31,7 @@ func (r *Reconciler) reflectProvider(ctx context.Context, p *scope.Scope) error 
 	if err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
 	}
-	p.Reflection = reflected
+	p.Reflection, p.Before = reflected, r.outcomes.get(p.Key())
 	p.Lossy = append(p.Lossy, reflected.Lossy...)
 	return r.reflect(ctx, p, isProviders)
 }
@@ -46,7 +43,13 @@ func (r *Reconciler) reflectCluster(ctx context.Context, p *scope.Scope) error {
 	}
 	if !p.Frozen {
 		p.Reflected = true
-		p.Succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API match what was observed")
+		message := "The objects of Cluster API match what was observed"
+		for _, o := range p.Outcomes {
+			if o.Refusal != "" {
+				message = "The hub refuses a part of what was observed, which is listed as lossy"
+			}
+		}
+		p.Succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, message)
 	}
 	return nil
 }
@@ -63,7 +66,7 @@ func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(
 		}
 		err := r.reflectObject(ctx, p, o)
 		if o.Pool != "" && isNameTaken(err) {
-			p.Skip(o)
+			p.Skip(o.Pool, o.Object, "There is an object of this name that was not created by the import; it is left alone")
 			continue
 		}
 		if err != nil {
@@ -89,36 +92,11 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflec
 	if err != nil {
 		return err
 	}
-	if there == nil {
-		there = want.DeepCopy()
-		err = r.create(ctx, there)
-	} else {
-		there, err = r.update(ctx, there, want)
-	}
-	switch {
-	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && !isRights(err):
-		return r.refused(ctx, p, o, err)
-	case err != nil:
+	there, err = r.writeDraft(ctx, draft{p: p, role: o.Role, pool: o.Pool, full: want, there: there})
+	if err != nil || there == nil {
 		return err
 	}
 	return r.updateStatus(ctx, there, o.Status)
-}
-
-// refused handles the API server's refusal of a reflection. That of a pool, some of whose fields the provider's webhook
-// makes immutable, is deleted and recreated by the next pass; nothing depends on it. Others are reported.
-func (r *Reconciler) refused(ctx context.Context, p *scope.Scope, o reflection.Object, refusal error) error {
-	p.RequeueSoon(scope.Resync)
-	there := &unstructured.Unstructured{}
-	there.SetGroupVersionKind(o.Object.GroupVersionKind())
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(o.Object), there)
-	if o.Role == reflection.RoleInfraPool && apierrors.IsInvalid(refusal) && err == nil && p.IsOurs(there) {
-		p.RequeueSoon(scope.Retry)
-		if err := r.removeReflection(ctx, there); err != nil {
-			return err
-		}
-	}
-	return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
-		o.Object.GetKind(), o.Object.GetName(), refusal)
 }
 
 // deleteForMoveAnnotation is the one with which clusterctl move announces that it deletes an object.
@@ -181,13 +159,4 @@ func (r *Reconciler) takeBack(ctx context.Context, p *scope.Scope, o *unstructur
 		return r.removeReflection(ctx, o)
 	}
 	return r.unpause(ctx, o)
-}
-
-// isRights reports whether a refusal is the authorizer's, and not a policy's or a webhook's.
-func isRights(err error) bool {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details == nil {
-		return false
-	}
-	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return strings.Contains(err.Error(), s) })
 }

@@ -42,10 +42,13 @@ type Scope struct {
 	Strangers map[ObjectKey]bool
 	// WantedManaged and wantedReflected are the objects that are wanted.
 	WantedManaged, WantedReflected map[ObjectKey]bool
-	// Skipped are the node pools that are not reflected, because a foreign object has one of their names.
-	Skipped    map[string]bool
-	Facts      *reflection.Facts
-	Reflection reflection.Reflection
+	// Skipped are the node pools that are not reflected, because a foreign object has one of their names, or the hub
+	// refuses them.
+	Skipped map[string]bool
+	// Outcomes are those of the reflections, and Before those of the pass before.
+	Outcomes, Before map[ObjectKey]Outcome
+	Facts            *reflection.Facts
+	Reflection       reflection.Reflection
 	// KubeconfigNow is what the Secret holds; nil if there is none.
 	KubeconfigNow []byte
 	Expires       time.Time
@@ -85,7 +88,7 @@ func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 	return &Scope{
 		Import: imp, Wanted: WantedImport(imp),
 		WantedManaged: map[ObjectKey]bool{}, WantedReflected: map[ObjectKey]bool{}, Strangers: map[ObjectKey]bool{}, Skipped: map[string]bool{},
-		Removed: map[schema.GroupKind]bool{},
+		Removed: map[schema.GroupKind]bool{}, Outcomes: map[ObjectKey]Outcome{},
 	}
 }
 
@@ -128,15 +131,14 @@ func (p *Scope) Refer(o client.Object) {
 	}
 }
 
-// Skip excludes a node pool from the reflection: nothing depends on it, and a taken name must not block the rest.
-func (p *Scope) Skip(o reflection.Object) {
-	p.Skipped[o.Pool] = true
-	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool {
-		return ref.Kind == o.Object.GetKind() && ref.Name == o.Object.GetName()
-	})
+// Skip excludes a node pool, one of whose objects cannot be written, from the reflection: nothing depends on it, and it
+// must not block the rest.
+func (p *Scope) Skip(pool string, o client.Object, reason string) {
+	kind, name := o.GetObjectKind().GroupVersionKind().Kind, o.GetName()
+	p.Skipped[pool] = true
+	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool { return ref.Kind == kind && ref.Name == name })
 	p.Lossy = append(p.Lossy, reflection.Lossy{
-		Object: o.Object.GetKind() + "/" + o.Object.GetName(), Field: "metadata.name", Observed: o.Pool,
-		Reason: "The node pool is not reflected. There is an object of this name that was not created by the import; it is left alone",
+		Object: kind + "/" + name, Field: "metadata.name", Observed: pool, Reason: "The node pool is not reflected. " + reason,
 	})
 }
 

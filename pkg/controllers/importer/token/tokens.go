@@ -381,7 +381,7 @@ func GoogleRequest(key []byte) (Request, error) {
 	}
 	c := &jwt.Config{
 		Email: file.ClientEmail, PrivateKey: []byte(file.PrivateKey), PrivateKeyID: file.PrivateKeyID,
-		Scopes: []string{googleScope}, TokenURL: file.TokenURI,
+		Scopes: []string{googleScope, googleEmailScope}, TokenURL: file.TokenURI,
 	}
 	return Request{
 		endpoint: file.TokenURI, Hash: objects.DigestParts(key),
