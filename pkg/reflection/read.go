@@ -78,10 +78,7 @@ func (r *reader) countNodes(label string) {
 			}
 			continue
 		}
-		of := nodeCapacity(node)
-		if r.autopilot() {
-			of = Capacity{Type: CapacityAutopilot}
-		}
+		of := r.capacityFor(node)
 		if _, known := capacity[of]; !known && len(capacity) >= maxCapacity {
 			of = Capacity{Type: CapacitySelfManaged}
 		}
@@ -96,6 +93,14 @@ func (r *reader) countNodes(label string) {
 		}
 	}
 	r.addCapacity(capacity)
+}
+
+// capacityFor is the capacity that a Node of no pool is part of.
+func (r *reader) capacityFor(node Node) Capacity {
+	if r.autopilot() {
+		return Capacity{Type: CapacityAutopilot}
+	}
+	return nodeCapacity(node)
 }
 
 // addCapacity adds what the Nodes show to what the cloud says.

@@ -65,7 +65,7 @@ func Reduce(full, live *unstructured.Unstructured, schemas Schemas, fields []str
 			_ = unstructured.SetNestedField(reduced.Object, value, "spec", field)
 		}
 		// Of what nothing was observed, there may be a default.
-		if isWanted && !(isThere && apply.Covers(value, want)) || !isWanted && !all {
+		if isWanted && (!isThere || !apply.Covers(value, want)) || !isWanted && !all {
 			lossy = append(lossy, lossyField(full, field, want, value, reason))
 		}
 	}

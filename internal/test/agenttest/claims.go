@@ -47,6 +47,7 @@ func (f *Fixture) TouchClaim(name string) {
 	})
 }
 
+// MustGetClaim returns a claim in the workload cluster.
 func (f *Fixture) MustGetClaim(name string) *unstructured.Unstructured {
 	f.T.Helper()
 	u, err := f.GetClaim(f.Workload, f.Namespace, name)
@@ -104,6 +105,7 @@ func (f *Fixture) RecreateInHub(name string, before types.UID) *unstructured.Uns
 	return now
 }
 
+// DeleteInHub deletes an object in the hub.
 func (f *Fixture) DeleteInHub(obj *unstructured.Unstructured) {
 	f.T.Helper()
 	if err := f.Hub.Delete(f.Ctx, obj); err != nil {
@@ -111,6 +113,7 @@ func (f *Fixture) DeleteInHub(obj *unstructured.Unstructured) {
 	}
 }
 
+// AnnotateClaim sets an annotation of a claim, or removes it if the value is empty.
 func (f *Fixture) AnnotateClaim(name, key, value string) {
 	f.T.Helper()
 	u := f.NewClaim(f.Namespace, name)
@@ -131,10 +134,12 @@ func WithDeletionPolicy(policy string) func(*unstructured.Unstructured) {
 	}
 }
 
+// ClaimGVK is the kind of the claims.
 func (f *Fixture) ClaimGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: f.Group, Version: "v1alpha1", Kind: "MySQLInstance"}
 }
 
+// NewClaimList is an empty list of claims.
 func (f *Fixture) NewClaimList() *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(f.ClaimGVK().GroupVersion().WithKind("MySQLInstanceList"))

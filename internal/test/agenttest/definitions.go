@@ -79,6 +79,7 @@ func (f *Fixture) PublishXRD(crd *apiextensionsv1.CustomResourceDefinition) *uns
 	return xrd
 }
 
+// NewCache is a composite without a spec.
 func (f *Fixture) NewCache(namespace, name string) *unstructured.Unstructured {
 	u := f.NewClaim(namespace, name)
 	u.SetGroupVersionKind(f.CacheGVK())
@@ -275,6 +276,7 @@ func (f *Fixture) ClaimCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
+// XRDName is the name of the XRD of the claims.
 func (f *Fixture) XRDName() string { return "xmysqlinstances." + f.Group }
 
 // Publish installs the claim CRD in the hub and offers it, as Crossplane does for an XRD.

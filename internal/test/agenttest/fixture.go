@@ -174,7 +174,7 @@ func (f *Fixture) WaitForIdle() {
 	})
 }
 
-// HubNamespace creates a namespace in the hub.
+// CreateHubNamespace creates a namespace in the hub.
 func (f *Fixture) CreateHubNamespace(name string) string {
 	f.T.Helper()
 	f.Create(f.Hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})

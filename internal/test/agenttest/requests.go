@@ -30,6 +30,7 @@ type Requests struct {
 // ofFixture matches the number of a request's fixture, as prepareFixture sets it.
 var ofFixture = regexp.MustCompile(`\b(?:db|team-|target-)(\d+)\b`)
 
+// NewRequests returns the record of a fixture.
 func NewRequests(fixture int32) *Requests { return &Requests{fixture: strconv.Itoa(int(fixture))} }
 
 // isOthers reports whether a request is only about another fixture's objects.
@@ -38,6 +39,7 @@ func (r *Requests) isOthers(request string) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(match []string) bool { return match[1] == r.fixture })
 }
 
+// Wrap records what a transport is asked for.
 func (r *Requests) Wrap(next http.RoundTripper) http.RoundTripper {
 	return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		request := req.Method + " " + req.URL.Path + "?" + req.URL.RawQuery

@@ -74,6 +74,7 @@ func (f *Fixture) Controls(claim *unstructured.Unstructured, name string) {
 	})
 }
 
+// WithSecret lets a claim ask for its connection Secret.
 func WithSecret(name string) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(u.Object, name, "spec", "writeConnectionSecretToRef", "name")

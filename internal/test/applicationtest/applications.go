@@ -27,6 +27,7 @@ func (f *Fixture) WaitForComponent(app *appsv1alpha1.Application, component, wan
 	})
 }
 
+// WaitForHealth waits until an Application has a health.
 func (f *Fixture) WaitForHealth(app *appsv1alpha1.Application, want appsv1alpha1.Health) {
 	f.T.Helper()
 	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
@@ -134,6 +135,7 @@ func (f *Fixture) WaitForOwned(obj client.Object, app *appsv1alpha1.Application,
 	})
 }
 
+// IsOwned reports whether an Application owns an object.
 func IsOwned(obj client.Object, app *appsv1alpha1.Application) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == app.UID })
 }

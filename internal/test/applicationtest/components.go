@@ -60,6 +60,7 @@ func (f *Fixture) DatabaseCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
+// DatabaseKind is the kind of DatabaseCRD.
 func (f *Fixture) DatabaseKind() appsv1alpha1.ComponentKind {
 	return appsv1alpha1.ComponentKind{Group: f.Namespace + ".example.org", Version: "v1", Kind: "Database"}
 }
@@ -76,6 +77,7 @@ func (f *Fixture) SetStatus(u *unstructured.Unstructured, status map[string]any)
 	})
 }
 
+// DiscoveredConfigMaps lets an Application discover ConfigMaps.
 var DiscoveredConfigMaps = []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}
 
 // CreateConfigMapWith creates a ConfigMap with labels and annotations.
@@ -86,6 +88,7 @@ func (f *Fixture) CreateConfigMapWith(name string, labels, annotations map[strin
 	return cm
 }
 
+// PartOfLabels are the labels that say of which application an object is a part.
 func PartOfLabels(name string) map[string]string {
 	return map[string]string{appsv1alpha1.PartOfLabel: name}
 }
@@ -150,6 +153,7 @@ func (f *Fixture) MemberMeta(name, application string) metav1.ObjectMeta {
 	}
 }
 
+// ConfigMapKind is the kind as it is watched.
 var ConfigMapKind = kindwatch.Kind{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", MetadataOnly: true,
 }

@@ -69,7 +69,7 @@ func New(t *testing.T, hub, workload *rest.Config) *Fixture {
 	return f
 }
 
-// class changes the cluster's class with respect to Applications.
+// EditClass changes the cluster's class with respect to Applications.
 func (f *Fixture) EditClass(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.T.Helper()
 	f.Within("the class is changed", func() error {
@@ -81,6 +81,7 @@ func (f *Fixture) EditClass(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	})
 }
 
+// Scheme has the types that the tests use.
 func Scheme() *runtime.Scheme {
 	return controllertest.NewScheme(
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme, appsv1alpha1.AddToScheme,
@@ -113,15 +114,10 @@ func (f *Fixture) WaitForServed() {
 	})
 }
 
+// SetMode sets the mode of Applications in the class.
 func (f *Fixture) SetMode(mode fleetv1alpha1.ApplicationsMode) {
 	f.T.Helper()
-	f.Within("the class is changed", func() error {
-		if err := f.Hub.Get(f.Ctx, types.NamespacedName{Name: f.Class.Name}, f.Class); err != nil {
-			return err
-		}
-		f.Class.Spec.Applications.Mode = mode
-		return f.Hub.Update(f.Ctx, f.Class)
-	})
+	f.EditClass(func(spec *fleetv1alpha1.ApplicationsSpec) { spec.Mode = mode })
 }
 
 // AnswerFor makes the cluster answer all requests for a path with a code.

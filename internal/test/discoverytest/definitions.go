@@ -19,11 +19,13 @@ import (
 )
 
 // The definitions of Crossplane's kinds, and the kinds.
+// XRDCRD and CompositionCRD are the names of the definitions.
 const (
 	XRDCRD         = "compositeresourcedefinitions.apiextensions.crossplane.io"
 	CompositionCRD = "compositions.apiextensions.crossplane.io"
 )
 
+// XRDKind and CompositionKind are the kinds that platform teams create.
 var (
 	XRDKind         = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"}
 	CompositionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "Composition"}
@@ -43,11 +45,13 @@ func SameContent(hub *unstructured.Unstructured) func(*unstructured.Unstructured
 	}
 }
 
+// GetCRD returns a definition.
 func (f *Fixture) GetCRD(c client.Client, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	return crd, c.Get(f.Ctx, types.NamespacedName{Name: name}, crd)
 }
 
+// NewObject returns an object without a spec.
 func NewObject(gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(gvk)

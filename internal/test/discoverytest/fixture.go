@@ -81,6 +81,7 @@ func (f *Fixture) ClientAsMasthead() client.Client {
 	return controllertest.NewClient(f.T, cfg, Scheme())
 }
 
+// WaitForEvent waits for an event on the enrolled object.
 func (f *Fixture) WaitForEvent(reason string) {
 	f.T.Helper()
 	f.Within("an event on the enrolled object tells "+reason, func() error {
@@ -103,10 +104,12 @@ var Owner = hubidentity.Owner{ID: "hub-a"} //nolint:gochecknoglobals // A consta
 // MastheadUser is Masthead's username in the test workload cluster. The quotes are there to be quoted.
 const MastheadUser = `masthead's "own" user`
 
+// Scheme has the types that the tests use.
 func Scheme() *runtime.Scheme {
 	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
 }
 
+// EditClass changes what the class says about agents.
 func (f *Fixture) EditClass(change func(*fleetv1alpha1.AgentSpec)) {
 	f.T.Helper()
 	f.Edit(f.Hub, f.Class, func() { change(&f.Class.Spec.Agent) })

@@ -100,7 +100,10 @@ func (r *requirementReconciler) do(
 		err = r.disclose(ctx, s, st.At)
 	case plan.Remove:
 		r.hub.Wait(st.At, s.ObjectRequest) // It may be elsewhere than the claim's object.
-		object, err = r.removeAt(ctx, s, st.At, st.Policy)
+		// An object beside no error may be another owner's, and is not shown.
+		if object, err = r.removeAt(ctx, s, st.At, st.Policy); err == nil {
+			object = nil
+		}
 	case plan.AwaitCreations:
 		if inFlight > 0 {
 			err = condition.PendingError{After: inFlight}

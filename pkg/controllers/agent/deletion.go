@@ -25,7 +25,11 @@ import (
 
 // deleteAt deletes the claim's object at a place of the hub. The error says what it waits for, and the object is the
 // claim's, as it is now. There is no error if none is left there.
-func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) deleteAt(
+	ctx context.Context,
+	s *downstream.Scope,
+	place ownership.Place,
+) (*unstructured.Unstructured, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.whole(ctx, s, place)
 	if err == nil && s.IsOwn(known) && known.GetDeletionTimestamp() != nil {
@@ -63,7 +67,11 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scop
 // getOwn reads the claim's object at a place of the hub. An identity that may not read there is unlikely to have
 // created something there, and a permanent error would make the claim undeletable. So the manager checks whether there
 // is something.
-func (r *requirementReconciler) getOwn(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) getOwn(
+	ctx context.Context,
+	s *downstream.Scope,
+	place ownership.Place,
+) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
 	if apierrors.IsForbidden(err) && !hubaccess.AsManager(ctx) {
 		seen, managerErr := r.getHub(r.identities.Manager.In(ctx), place)
@@ -113,7 +121,11 @@ func (r *requirementReconciler) reportHeld(ctx context.Context, s *downstream.Sc
 
 // releaseAt releases the claim's object at a place of the hub. The object beside an error is the claim's, as it is now.
 // It reads live, because the watch drops managedFields, and writes only if nothing has changed since.
-func (r *requirementReconciler) releaseAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) releaseAt(
+	ctx context.Context,
+	s *downstream.Scope,
+	place ownership.Place,
+) (*unstructured.Unstructured, error) {
 	live, err := r.getOwn(ctx, s, place)
 	if apierror.IsMissingObject(err) || err == nil && !s.IsOwn(live) {
 		return live, nil

@@ -28,7 +28,10 @@ func (s *scope) check(ctx context.Context) (healthcheck.View, error) {
 	before := healthcheck.View{Pod: s.app.Status.HealthCheckPod, Ready: corev1.ConditionUnknown}
 	if s.visibility.ObserveOnly {
 		if s.app.Spec.HealthCheck != nil {
-			before.Problem = condition.NewError(appsv1alpha1.ReasonObserveOnly, "The EnrollmentClass of the cluster allows Masthead to observe only.")
+			before.Problem = condition.NewError(
+				appsv1alpha1.ReasonObserveOnly,
+				"The EnrollmentClass of the cluster allows Masthead to observe only.",
+			)
 		}
 		return before, nil
 	}
@@ -54,11 +57,20 @@ func (s *scope) check(ctx context.Context) (healthcheck.View, error) {
 func podsProblem(state kindwatch.State) *condition.Error {
 	switch state {
 	case kindwatch.StateForbidden:
-		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
+		return &condition.Error{
+			Reason:  appsv1alpha1.ReasonHealthCheckForbidden,
+			Message: "The cluster does not let Masthead list and watch Pods, which it needs for health checks only.",
+		}
 	case kindwatch.StateTooLarge:
-		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "The cluster has more Pods of health checks than Masthead keeps."}
+		return &condition.Error{
+			Reason:  appsv1alpha1.ReasonHealthCheckRefused,
+			Message: "The cluster has more Pods of health checks than Masthead keeps.",
+		}
 	case kindwatch.StateStale:
-		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The cluster has not let Masthead list and watch Pods for some minutes."}
+		return &condition.Error{
+			Reason:  appsv1alpha1.ReasonHealthCheckStarting,
+			Message: "The cluster has not let Masthead list and watch Pods for some minutes.",
+		}
 	default:
 		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The Pods of health checks have not been read yet."}
 	}
@@ -90,7 +102,8 @@ func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	delete(fields, "status")
-	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: c.s.r.fieldManagerIn(c.s.w)})
+	options := metav1.CreateOptions{FieldManager: c.s.r.fieldManagerIn(c.s.w)}
+	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, options)
 	if err == nil {
 		c.s.r.metrics.wrote(c.s.w.Name, writeHealthCheck)
 	}

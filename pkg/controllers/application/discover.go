@@ -100,7 +100,11 @@ func admit(k *workload.NamedKind, s record.Visibility) {
 	case s.ClusterScoped(k.Kind):
 		k.Watched, k.Unseen = true, nil
 	default:
-		k.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see %s.", s.Own, workload.Describe(k.GVK))
+		k.Unseen = notAllowed(
+			"The EnrollmentClass of the cluster does not let Applications of the namespace %q see %s.",
+			s.Own,
+			workload.Describe(k.GVK),
+		)
 	}
 }
 
@@ -126,8 +130,10 @@ func (s *scope) discover(kinds seenKinds, sought sought) *discovered {
 	}
 	d.held()
 	if n := len(sought.leftOut); n > 0 {
-		d.tooMany(fmt.Sprintf("More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
-			record.MaxUsesOfMark, n))
+		d.tooMany(
+			fmt.Sprintf("More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
+				record.MaxUsesOfMark, n),
+		)
 	}
 	for _, namespace := range spec.Namespaces {
 		if !s.visibility.Namespace(namespace) {
@@ -209,7 +215,8 @@ func (f findings) discoveredViews() []appstatus.ComponentView {
 		}
 		if !f.visibility.OwnsDiscovered {
 			v.Problem = &condition.Error{
-				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own the objects that they discover.",
+				Reason:  appsv1alpha1.ReasonOwnershipForbidden,
+				Message: "The EnrollmentClass of the cluster does not let Applications own the objects that they discover.",
 			}
 			continue
 		}

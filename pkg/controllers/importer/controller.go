@@ -81,8 +81,7 @@ type Options struct {
 	SkipNameValidation *bool
 }
 
-// SetupWithManager adds the importer to the hub's manager.
-func SetupWithManager(mgr manager.Manager, o Options) error {
+func (o *Options) setDefaults(mgr manager.Manager) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -94,6 +93,11 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 			return takeover.Verify(ctx, liveHub{mgr}, namespace)
 		}
 	}
+}
+
+// SetupWithManager adds the importer to the hub's manager.
+func SetupWithManager(mgr manager.Manager, o Options) error {
+	o.setDefaults(mgr)
 	owned, err := newOwned(mgr)
 	if err != nil {
 		return err

@@ -130,7 +130,10 @@ func (r *Reconciler) writeLess(ctx context.Context, d draft, refusal error) (*un
 	}
 	const most = 4 // Some webhooks say one thing at a time.
 	for attempt := 1; d.role != reflection.RoleIdentity; attempt++ {
-		more := slices.DeleteFunc(reflection.RefusedFields(d.full, d.there, wordsOf(refusal)), func(f string) bool { return slices.Contains(now.Fields, f) })
+		more := slices.DeleteFunc(
+			reflection.RefusedFields(d.full, d.there, wordsOf(refusal)),
+			func(f string) bool { return slices.Contains(now.Fields, f) },
+		)
 		if now.Fields = append(now.Fields, more...); len(more) == 0 || attempt == most {
 			now.Fields = nil
 		}
@@ -194,7 +197,13 @@ func (h *hubObjects) write(ctx context.Context, there, want *unstructured.Unstru
 func (h *hubObjects) recreate(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
 	probe := d.full.DeepCopy()
 	probe.SetName(reflection.PoolName(d.p.Import.Name, "masthead-probe"))
-	err := h.hub.Create(ctx, probe, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
+	err := h.hub.Create(
+		ctx,
+		probe,
+		client.DryRunAll,
+		client.FieldOwner(fleetv1alpha1.ImportFieldManager),
+		client.FieldValidation(metav1.FieldValidationStrict),
+	)
 	if err != nil || !apply.Covers(probe.Object["spec"], d.full.Object["spec"]) {
 		return nil, nil //nolint:nilnil,nilerr // As documented.
 	}
@@ -214,7 +223,10 @@ func isRefused(err error) bool {
 	if !errors.As(err, &status) {
 		return false
 	}
-	denied := slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return strings.Contains(status.Status().Message, s) })
+	denied := slices.ContainsFunc(
+		[]string{"denied request", "denied the request"},
+		func(s string) bool { return strings.Contains(status.Status().Message, s) },
+	)
 	return denied || apierrors.IsInvalid(err)
 }
 

@@ -178,7 +178,7 @@ func TestRefusedUpdates(t *testing.T) {
 		}
 		return denied(403, "no")
 	}
-	always := func(want, there *unstructured.Unstructured) error {
+	always := func(want, _ *unstructured.Unstructured) error {
 		if want.GetKind() == "AWSManagedMachinePool" && want.Object["spec"].(map[string]any)["instanceType"] == "m7.large" {
 			return denied(403, "no")
 		}

@@ -121,31 +121,31 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 	return func(ctx context.Context, p *scope.Scope) (int, error) {
 		left := 0
 		for _, gvk := range kinds {
-			items, err := r.listLive(ctx, p, gvk)
+			found, err := r.takeBackKind(ctx, p, gvk)
+			if err == nil && found > 0 {
+				found, err = r.takeBackKind(ctx, p, gvk) // Objects without finalizers are gone now.
+			}
 			if err != nil {
 				return 0, err
 			}
-			for i := range items {
-				if err := r.takeBack(ctx, p, &items[i]); err != nil {
-					return 0, err
-				}
-			}
-			if len(items) == 0 {
-				continue
-			}
-			// Objects without finalizers are gone now.
-			if items, err = r.listLive(ctx, p, gvk); err != nil {
-				return 0, err
-			}
-			for i := range items {
-				if err := r.takeBack(ctx, p, &items[i]); err != nil {
-					return 0, err
-				}
-			}
-			left += len(items)
+			left += found
 		}
 		return left, nil
 	}
+}
+
+// takeBackKind removes the reflections of a kind, and returns how many there were.
+func (r *Reconciler) takeBackKind(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) (int, error) {
+	items, err := r.listLive(ctx, p, gvk)
+	if err != nil {
+		return 0, err
+	}
+	for i := range items {
+		if err := r.takeBack(ctx, p, &items[i]); err != nil {
+			return 0, err
+		}
+	}
+	return len(items), nil
 }
 
 // listLive lists the objects of a kind that the import created. A kind that is no longer served has none.
@@ -182,32 +182,44 @@ func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) 
 
 // removeAllManaged removes the managed resources, each after a check of its policy, and returns how many are left.
 func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int, error) {
+	kinds, err := r.servedManagedKinds(p.Wanted.Cloud)
+	if err != nil {
+		return 0, err
+	}
 	left := 0
-	for _, kind := range madeKinds(p.Wanted.Cloud) {
+	for _, gvk := range kinds {
+		items, err := r.listLive(ctx, p, gvk)
+		if apierrors.IsForbidden(err) && left == 0 {
+			continue // The rights are those to the group that the import used.
+		}
+		if err != nil {
+			return 0, err
+		}
+		left += len(items)
+		for i := range items {
+			if err := r.removeManaged(ctx, &items[i]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return left, nil
+}
+
+// servedManagedKinds are the kinds of a cloud's managed resources that the hub serves.
+func (r *Reconciler) servedManagedKinds(cloud reflection.Cloud) (kinds []schema.GroupVersionKind, err error) {
+	for _, kind := range madeKinds(cloud) {
 		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 			mapping, err := r.mapper.RESTMapping(gk)
 			if meta.IsNoMatchError(err) {
 				continue
 			}
 			if err != nil {
-				return 0, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+				return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
 			}
-			items, err := r.listLive(ctx, p, mapping.GroupVersionKind)
-			if apierrors.IsForbidden(err) && left == 0 {
-				continue // The rights are those to the group that the import used.
-			}
-			if err != nil {
-				return 0, err
-			}
-			left += len(items)
-			for i := range items {
-				if err := r.removeManaged(ctx, &items[i]); err != nil {
-					return 0, err
-				}
-			}
+			kinds = append(kinds, mapping.GroupVersionKind)
 		}
 	}
-	return left, nil
+	return kinds, nil
 }
 
 // removeManaged deletes an observe-only managed resource in its observed state: one that may do more would delete the

@@ -45,7 +45,11 @@ func (r *Reporter) noteConflict(ctx context.Context, s *Scope, holder string) er
 	if claim == nil || s.IsPaused() {
 		return nil
 	}
-	err := hubaccess.WorkloadError(PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics), "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected)
+	err := hubaccess.WorkloadError(
+		PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics),
+		"annotate this claim",
+		fleetv1alpha1.ReasonWorkloadRejected,
+	)
 	if p, ok := errors.AsType[*condition.Error](err); ok {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil

@@ -42,7 +42,8 @@ func (r *Secrets) deleteCopies(ctx context.Context, s *Scope, wanted sets.Set[st
 		if err != nil {
 			return secretProblem(err, "get", key, s.ClusterName)
 		}
-		if !s.Workload.Owner().IsManaged(have) || !ownership.ControlledBy(have, s.Claim) || have.Annotations[index.HubSecretVersionAnnotation] == "" {
+		if !s.Workload.Owner().IsManaged(have) || !ownership.ControlledBy(have, s.Claim) ||
+			have.Annotations[index.HubSecretVersionAnnotation] == "" {
 			continue
 		}
 		err = s.Workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
@@ -62,7 +63,11 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 // secretProblem turns a workload cluster's answer about a Secret into a problem to report, or into an error if it is
 // better retried.
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) error {
-	err = hubaccess.WorkloadError(hubaccess.MarkUnanswered(err), fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
+	err = hubaccess.WorkloadError(
+		hubaccess.MarkUnanswered(err),
+		fmt.Sprintf("%s the Secret %q", verb, key.Name),
+		fleetv1alpha1.ReasonSecretRejected,
+	)
 	return fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, err)
 }
 
@@ -71,7 +76,10 @@ func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr
 func workloadSecretsUnknown(s *Scope) error {
 	switch state, message := s.Workload.Watcher.State(index.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:
-		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
+		return &condition.Error{
+			Reason:  fleetv1alpha1.ReasonWorkloadForbidden,
+			Message: "Masthead lacks the right to list and watch Secrets in this cluster.",
+		}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
 		return &condition.Error{Reason: fleetv1alpha1.ReasonSecretRejected, Message: "The connection Secret was not written: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:

@@ -94,7 +94,7 @@ func WorkloadError(err error, what, rejected string) error {
 	return err
 }
 
-// unavailableError is retried with back-off, and reported meanwhile.
+// unavailableError is retried with back-off, and reported meanwhile: condition.Join and Result would not retry it.
 type unavailableError struct {
 	error
 	problem *condition.Error

@@ -336,7 +336,12 @@ func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials
 			fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace))
 	case err != nil:
 		what := fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace)
-		return nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, WorkloadError(err, what, fleetv1alpha1.ReasonWorkloadRejected))
+		return nil, fmt.Errorf(
+			"cannot get Secret %q in cluster %q: %w",
+			key.Secret,
+			key.Cluster,
+			WorkloadError(err, what, fleetv1alpha1.ReasonWorkloadRejected),
+		)
 	}
 	return parseUser(secret, key.Secret)
 }

@@ -267,9 +267,15 @@ func holder(ctx context.Context, cluster Cluster, app *appsv1alpha1.Application,
 		return nil
 	case p.deleting || p.Owner != "":
 		// Its controller, perhaps a deleted Application of the same name, is going away.
-		return condition.NewError(appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name))
+		return condition.NewError(
+			appsv1alpha1.ReasonHealthCheckStarting,
+			fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name),
+		)
 	}
-	return condition.NewError(appsv1alpha1.ReasonHealthCheckRefused, fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name))
+	return condition.NewError(
+		appsv1alpha1.ReasonHealthCheckRefused,
+		fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name),
+	)
 }
 
 // creationError is what an API server's answer to the creation of a Pod means: a condition.Error is shown to users, and

@@ -136,7 +136,10 @@ func (p *Scope) Refer(o client.Object) {
 func (p *Scope) Skip(pool string, o client.Object, reason string) {
 	kind, name := o.GetObjectKind().GroupVersionKind().Kind, o.GetName()
 	p.Skipped[pool] = true
-	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool { return ref.Kind == kind && ref.Name == name })
+	p.References = slices.DeleteFunc(
+		p.References,
+		func(ref fleetv1alpha1.ImportReference) bool { return ref.Kind == kind && ref.Name == name },
+	)
 	p.Lossy = append(p.Lossy, reflection.Lossy{
 		Object: kind + "/" + name, Field: "metadata.name", Observed: pool, Reason: "The node pool is not reflected. " + reason,
 	})
