@@ -82,6 +82,10 @@ explore: ## Walk the controllers through random orders of events for MINUTES=10 
 guards: ## Remove each guard of the controllers in turn, and walk until that does harm: two hours or three, MINUTES=2 each. GUARD= selects by a regular expression.
 	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),2) go test -C test -tags guards ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
 
+.PHONY: webhooks
+webhooks: ## Ask the admission code of Cluster API's providers about the reflection of each layout, and write docs/design/importer-webhooks.md; compiles the providers.
+	@hack/webhooks.sh
+
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
 	@hack/fuzz.sh

@@ -150,7 +150,9 @@ func TestFixturesAreComplete(t *testing.T) {
 		observed, _ := hub.observe(t, imp, served, f, true)
 		filled := 0
 		for _, mr := range observed.Resources {
-			hub.validate(t, mr)
+			if !f.NewerProvider {
+				hub.validate(t, mr)
+			}
 			if _, ok := mr.Object["status"]; ok {
 				filled++
 			}
