@@ -164,6 +164,7 @@ func TestGKEAutopilot(t *testing.T) {
 		"UnknownChannel": {"The kind does not have it.", "GLACIAL", nil, []string{"spec.enableAutopilot", "spec.releaseChannel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := loadFixture(t, "gke-autopilot")
 			f.Resources[0].AtProvider["releaseChannel"] = map[string]any{"channel": tc.observed}
 			facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)

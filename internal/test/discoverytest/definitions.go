@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The definitions of Crossplane's kinds, and the kinds.
 // XRDCRD and CompositionCRD are the names of the definitions.
 const (
 	XRDCRD         = "compositeresourcedefinitions.apiextensions.crossplane.io"
