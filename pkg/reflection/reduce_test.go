@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// TestMinimalReflection: without all that a webhook may refuse, an object is valid, keeps its guards, and says where the
-// API server is.
+// TestMinimalReflection: without all that a webhook may refuse, an object is valid, keeps its guards, and says where
+// the API server is.
 func TestMinimalReflection(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)

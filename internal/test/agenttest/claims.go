@@ -185,7 +185,7 @@ func (f *Fixture) WaitForPushed(name string) *unstructured.Unstructured {
 	return u
 }
 
-// WaitForSynced waits until a claim in the workload cluster has the condition AgentSynced with a reason, and returns it.
+// WaitForSynced waits until a claim in the workload cluster has AgentSynced with a reason, and returns the claim.
 func (f *Fixture) WaitForSynced(name, reason string) *unstructured.Unstructured {
 	f.T.Helper()
 	var u *unstructured.Unstructured

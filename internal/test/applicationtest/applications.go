@@ -58,7 +58,7 @@ func DiscoveredIn(s appsv1alpha1.ApplicationStatus) []string {
 	return out
 }
 
-// WaitForDiscovered waits until an Application has discovered just this. In the texts, ~ stands for the namespace of the test.
+// WaitForDiscovered waits until an Application has discovered just this. "~" in the texts is the namespace of the test.
 func (f *Fixture) WaitForDiscovered(app *appsv1alpha1.Application, want ...string) {
 	f.T.Helper()
 	for i := range want {

@@ -73,7 +73,7 @@ func New(t *testing.T, hub, workload *rest.Config, options ...func(*fleetv1alpha
 	return f
 }
 
-// ClientAsMasthead is a client whose writes the policy allows: they stand for what could happen while there was no policy.
+// ClientAsMasthead is a client whose writes the policy allows: they stand for those of a time without the policy.
 func (f *Fixture) ClientAsMasthead() client.Client {
 	f.T.Helper()
 	cfg := rest.CopyConfig(f.WorkloadConfig)
