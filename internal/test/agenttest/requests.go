@@ -39,7 +39,7 @@ func (r *Requests) isOthers(request string) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(match []string) bool { return match[1] == r.fixture })
 }
 
-// Wrap records what a transport is asked for.
+// Wrap records the requests of a transport.
 func (r *Requests) Wrap(next http.RoundTripper) http.RoundTripper {
 	return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		request := req.Method + " " + req.URL.Path + "?" + req.URL.RawQuery

@@ -65,7 +65,7 @@ func await(h *index.Hub, s *downstream.Scope, p plan.Plan) {
 	}
 }
 
-// stoppedBy returns the outcome of a plan that a step stopped, and any error that users are not told of. The claim's
+// stoppedBy returns the outcome of a plan that a step stopped, and any error that is not reported to users. The claim's
 // known object still flows down.
 func stoppedBy(o downstream.Outcome, st plan.Step, object *unstructured.Unstructured, err error) (downstream.Outcome, error) {
 	stopped := downstream.Outcome{Silent: condition.IsPending(err), Hub: cmp.Or(object, o.Hub), All: o.All}
