@@ -38,7 +38,7 @@ type verdict struct {
 func TestReflect_Webhooks(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(testenv.Root(), "docs", "design", "importer-webhooks.md")
-	recorded, err := os.ReadFile(page) //nolint:gosec // A page of this repository.
+	recorded, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestReflect_Webhooks(t *testing.T) {
 	if diff := cmp.Diff(string(recorded), before+table); diff != "" {
 		t.Logf("the record changed (-was, +is):\n%s", diff)
 	}
-	if err := os.WriteFile(page, []byte(before+table), 0o644); err != nil { //nolint:gosec // A page of this repository.
+	if err := os.WriteFile(page, []byte(before+table), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,7 +87,7 @@ func ask(t *testing.T, program string, f layouts.Fixture) (admitted int, changed
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program) //nolint:gosec // Built by make webhooks.
+	command := exec.CommandContext(t.Context(), program)
 	command.Stdin, command.Stderr = bytes.NewReader(in), os.Stderr
 	out, err := command.Output()
 	if err != nil {

@@ -252,7 +252,7 @@ func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 	return a
 }
 
-// holder says who holds the Pod's name; empty if it is the Pod itself, which the watch does not show yet.
+// holder says who holds the Pod's name; nil if it is the Pod itself, which the watch does not show yet.
 func holder(ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod) error {
 	key := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
 	p, err := cluster.GetPod(ctx, key)
