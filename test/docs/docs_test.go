@@ -121,6 +121,41 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
+// TestWalksNameWhatThereIs checks that each function which docs/design/walks.md names is in the file named before it.
+func TestWalksNameWhatThereIs(t *testing.T) {
+	root, err := localfleet.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "design", "walks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, file, found := "", "", 0
+	for _, quoted := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+		name := quoted[1]
+		switch {
+		case strings.HasPrefix(name, "pkg/"):
+			folder = name
+		case folder == "":
+		case strings.HasSuffix(name, ".go"):
+			source, err := os.ReadFile(filepath.Join(root, folder, name))
+			if err != nil {
+				t.Error(err)
+			}
+			file = string(source)
+		case regexp.MustCompile(`^\w+$`).MatchString(name):
+			found++
+			if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name + `\(`).MatchString(file) {
+				t.Errorf("%s: the file before it has no function %s", folder, name)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the page names no function")
+	}
+}
+
 // TestMetricsAreExplained checks that the reference of metrics, which is generated from definitions, has every metric
 // that the code publishes, and that no page mentions one that does not exist.
 func TestMetricsAreExplained(t *testing.T) {
