@@ -91,6 +91,10 @@ func (r *requirementReconciler) reportStatus(ctx context.Context, s *downstream.
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
 		if !downstream.IsTellable(ctx, s, err) {
+			if hubaccess.IsConflict(err) {
+				// What was read for the conflict is no news of the watch, and failures before it can make the back-off long.
+				r.hub.Requirements.AddAfter(condition.Soon, s.ObjectRequest)
+			}
 			return reconcile.Result{}, err
 		}
 		lasting, isLasting := errors.AsType[*condition.Error](r.reports.Failed(s, err))

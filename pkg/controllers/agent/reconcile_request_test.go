@@ -4,20 +4,29 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -116,6 +125,42 @@ func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 	fails(1)
 	r.resetBackOff(req)
 	failures("and once", 1)
+}
+
+// TestConflictIsRetriedSoonAfterManyFailures: no event follows a conflict whose object was read.
+func TestConflictIsRetriedSoonAfterManyFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRequirementReconciler(requirementOptions{hub: idleHub(), clock: clock.RealClock{}})
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[multicluster.ObjectRequest](time.Hour, time.Hour))
+		defer q.ShutDown()
+		if err := r.hub.Requirements.Start(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		req := multicluster.ObjectRequest{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+		s := &downstream.Scope{Facts: plan.Facts{ObjectRequest: req, Claim: agenttest.Parse(t, `{'metadata':{'name':'db'}}`)}}
+		for name, tc := range map[string]struct {
+			err  error
+			want int
+		}{
+			"Conflict": {apierrors.NewConflict(schema.GroupResource{}, "db", errWatchBehind), 1},
+			"Canceled": {context.Canceled, 0},
+		} {
+			if _, err := r.reportStatus(t.Context(), s, downstream.Outcome{}, tc.err); !errors.Is(err, tc.err) {
+				t.Errorf("%s: want the error, got %v", name, err)
+			}
+			q.AddRateLimited(req)
+			<-time.After(condition.Soon)
+			synctest.Wait()
+			if got := q.Len(); got != tc.want {
+				t.Errorf("%s: want %d requests soon, got %d", name, tc.want, got)
+			}
+			for range q.Len() {
+				got, _ := q.Get()
+				q.Done(got)
+			}
+		}
+	})
 }
 
 func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
