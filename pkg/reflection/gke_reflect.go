@@ -67,7 +67,8 @@ func (r *reflector) gcpAutopilot(b *builder) {
 	} else {
 		b.set("spec.enableAutopilot", true)
 	}
-	for field, observed := range map[string]string{"spec.loggingService": gke.LoggingService, "spec.monitoringService": gke.MonitoringService} {
+	services := map[string]string{"spec.loggingService": gke.LoggingService, "spec.monitoringService": gke.MonitoringService}
+	for field, observed := range services {
 		if observed != "" {
 			b.lossy(field, observed, "The provider's webhook refuses it with Autopilot")
 		}

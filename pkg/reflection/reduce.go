@@ -56,12 +56,12 @@ func Reduce(full, live *unstructured.Unstructured, schemas Schemas, fields []str
 			return isGuard(field) || slices.Contains(kept, field)
 		})
 	}
-	slices.Sort(fields)
 	var lossy []Lossy
-	for _, field := range slices.Compact(slices.Clone(fields)) {
+	for _, field := range slices.Compact(slices.Sorted(slices.Values(fields))) {
 		want, isWanted := wanted[field]
 		value, isThere := has[field]
-		if delete(spec, field); isThere {
+		delete(spec, field)
+		if isThere {
 			_ = unstructured.SetNestedField(reduced.Object, value, "spec", field)
 		}
 		// Of what nothing was observed, there may be a default.

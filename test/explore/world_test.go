@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/internal/test/agenttest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -44,7 +44,7 @@ const (
 )
 
 var (
-	scheme = agenttest.Scheme()
+	scheme = controllertest.Scheme()
 
 	claims     = schema.GroupResource{Group: claimGroup, Resource: claimPlural}
 	secrets    = schema.GroupResource{Resource: "secrets"}

@@ -40,12 +40,23 @@ type Kind func(ctx context.Context, raw []byte) (changed []string, err error)
 // For returns the Kind of a type with its admission code.
 func For[T any, W ~[]string](newObject func() T, webhook Webhook[T, W]) Kind {
 	return func(ctx context.Context, raw []byte) ([]string, error) {
-		admit := func() (T, error) {
+		decode := func() (T, error) {
 			obj := newObject()
 			if err := json.Unmarshal(raw, obj); err != nil {
 				return obj, fmt.Errorf("cannot decode: %w", err)
 			}
+			return obj, nil
+		}
+		admit := func() (T, error) {
+			obj, err := decode()
+			if err != nil {
+				return obj, err
+			}
 			return obj, webhook.Default(ctx, obj)
+		}
+		sent, err := decode()
+		if err != nil {
+			return nil, err
 		}
 		created, err := admit()
 		if err != nil {
@@ -54,7 +65,7 @@ func For[T any, W ~[]string](newObject func() T, webhook Webhook[T, W]) Kind {
 		if _, err := webhook.ValidateCreate(ctx, created); err != nil {
 			return nil, fmt.Errorf("create: %w", err)
 		}
-		changed, err := overwritten(raw, created)
+		changed, err := overwritten(raw, sent, created)
 		if err != nil {
 			return nil, err
 		}
@@ -69,39 +80,51 @@ func For[T any, W ~[]string](newObject func() T, webhook Webhook[T, W]) Kind {
 	}
 }
 
-// overwritten returns the paths of values that an object had before and does not have after.
-func overwritten(raw []byte, obj any) ([]string, error) {
-	text, err := json.Marshal(obj)
+// overwritten returns the paths of what an object was sent with and has otherwise after defaulting. Both are compared
+// as they are encoded: what the encoder of the type omits is no change.
+func overwritten(raw []byte, before, after any) ([]string, error) {
+	var sent map[string]any
+	if err := json.Unmarshal(raw, &sent); err != nil {
+		return nil, fmt.Errorf("cannot decode: %w", err)
+	}
+	was, err := encode(before)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode: %w", err)
+		return nil, err
 	}
-	var before, after map[string]any
-	if err := json.Unmarshal(raw, &before); err != nil {
-		return nil, fmt.Errorf("cannot decode: %w", err)
-	}
-	if err := json.Unmarshal(text, &after); err != nil {
-		return nil, fmt.Errorf("cannot decode: %w", err)
+	is, err := encode(after)
+	if err != nil {
+		return nil, err
 	}
 	var paths []string
-	compare("spec", before["spec"], after["spec"], &paths)
+	compare("spec", sent["spec"], was["spec"], is["spec"], &paths)
 	slices.Sort(paths)
 	return paths, nil
 }
 
-func compare(path string, before, after any, paths *[]string) {
-	fields, isObject := before.(map[string]any)
-	others, stays := after.(map[string]any)
-	if !isObject || !stays {
+func encode(obj any) (map[string]any, error) {
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode: %w", err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("cannot decode: %w", err)
+	}
+	return out, nil
+}
+
+func compare(path string, sent, before, after any, paths *[]string) {
+	fields, isObject := sent.(map[string]any)
+	if !isObject {
 		if !reflect.DeepEqual(before, after) {
 			*paths = append(*paths, path)
 		}
 		return
 	}
+	was, _ := before.(map[string]any)
+	is, _ := after.(map[string]any)
 	for field, value := range fields {
-		if _, stays := others[field]; !stays && value == false {
-			continue // The encoder of the type omits it.
-		}
-		compare(path+"."+field, value, others[field], paths)
+		compare(path+"."+field, value, was[field], is[field], paths)
 	}
 }
 

@@ -92,8 +92,8 @@ func (f *Fixture) PauseClaim(name string) {
 	f.WaitForMessage(name, fleetv1alpha1.ReasonReconcilePaused, fleetv1alpha1.PausedAnnotation)
 }
 
-// RecreateInHub waits until the hub has a new object of a claim.
-func (f *Fixture) RecreateInHub(name string, before types.UID) *unstructured.Unstructured {
+// WaitForRecreated waits until the hub has a new object of a claim.
+func (f *Fixture) WaitForRecreated(name string, before types.UID) *unstructured.Unstructured {
 	f.T.Helper()
 	var now *unstructured.Unstructured
 	f.Within("the object of "+name+" is created again", func() (err error) {
@@ -113,7 +113,7 @@ func (f *Fixture) DeleteInHub(obj *unstructured.Unstructured) {
 	}
 }
 
-// AnnotateClaim sets an annotation of a claim, or removes it if the value is empty.
+// AnnotateClaim sets an annotation of a claim.
 func (f *Fixture) AnnotateClaim(name, key, value string) {
 	f.T.Helper()
 	u := f.NewClaim(f.Namespace, name)
@@ -174,12 +174,18 @@ func (f *Fixture) GetClaim(c client.Client, namespace, name string) (*unstructur
 	return u, c.Get(f.Ctx, client.ObjectKeyFromObject(u), u)
 }
 
-// WaitForPushed waits until a claim is in the hub, and returns it.
+// WaitForPushed waits until a claim is at its target in the hub, and returns it.
 func (f *Fixture) WaitForPushed(name string) *unstructured.Unstructured {
 	f.T.Helper()
+	return f.WaitForPushedTo(f.Target, name)
+}
+
+// WaitForPushedTo waits until a claim is in a namespace of the hub, and returns it.
+func (f *Fixture) WaitForPushedTo(target, name string) *unstructured.Unstructured {
+	f.T.Helper()
 	var u *unstructured.Unstructured
-	f.Within("claim "+name+" is pushed", func() (err error) {
-		u, err = f.GetClaim(f.Hub, f.Target, name)
+	f.Within("claim "+name+" is in "+target, func() (err error) {
+		u, err = f.GetClaim(f.Hub, target, name)
 		return err
 	})
 	return u
@@ -204,13 +210,7 @@ func (f *Fixture) WaitForSynced(name, reason string) *unstructured.Unstructured 
 // WaitForGone waits until a claim does not exist.
 func (f *Fixture) WaitForGone(c client.Client, namespace, name string) {
 	f.T.Helper()
-	f.Within("claim "+name+" is gone from "+namespace, func() error {
-		u, err := f.GetClaim(c, namespace, name)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("it exists, %v: %w", u.Object, errors.Join(err, errors.New("not gone")))
-	})
+	f.Case.WaitForGone(c, f.NewClaim(namespace, name))
 }
 
 // MarkReady acts as Crossplane when a claim's composite resource is ready.
@@ -234,15 +234,6 @@ func (f *Fixture) MarkReady(name, address string) {
 // HasOurFinalizer reports whether a claim bears the finalizer of the fixture's hub.
 func HasOurFinalizer(claim *unstructured.Unstructured) bool {
 	return slices.Contains(claim.GetFinalizers(), OurFinalizer)
-}
-
-// WaitForPushedTo waits until a claim is in a namespace of the hub.
-func (f *Fixture) WaitForPushedTo(target, name string) {
-	f.T.Helper()
-	f.Within("claim "+name+" is in "+target, func() error {
-		_, err := f.GetClaim(f.Hub, target, name)
-		return err
-	})
 }
 
 // MustNotExist checks that the hub has no claim of that name in a namespace now.

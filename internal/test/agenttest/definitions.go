@@ -6,7 +6,6 @@ package agenttest
 import (
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,13 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// CacheGVK is the kind of the composites of an XRD v2.
-func (f *Fixture) CacheGVK() schema.GroupVersionKind {
+// cacheGVK is the kind of the composites of an XRD v2.
+func (f *Fixture) cacheGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: f.Group, Version: "v1alpha1", Kind: "Cache"}
 }
 
@@ -82,7 +79,7 @@ func (f *Fixture) PublishXRD(crd *apiextensionsv1.CustomResourceDefinition) *uns
 // NewCache is a composite without a spec.
 func (f *Fixture) NewCache(namespace, name string) *unstructured.Unstructured {
 	u := f.NewClaim(namespace, name)
-	u.SetGroupVersionKind(f.CacheGVK())
+	u.SetGroupVersionKind(f.cacheGVK())
 	return u
 }
 
@@ -116,8 +113,8 @@ func (f *Fixture) WaitForCacheSynced(name, reason string) *unstructured.Unstruct
 	return u
 }
 
-// EditInHub changes the hub's definition, and the versions in the XRD accordingly.
-func (f *Fixture) EditInHub(referenceable string, change func(*apiextensionsv1.CustomResourceDefinition)) {
+// EditHubVersions changes the hub's definition, and the versions in the XRD accordingly.
+func (f *Fixture) EditHubVersions(referenceable string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	f.T.Helper()
 	f.SetReferenceable(f.EditHubCRD(change), referenceable)
 }
@@ -209,13 +206,7 @@ func (f *Fixture) Withdraw() {
 // WaitForDefinitionGone waits until the workload cluster no longer has the definition.
 func (f *Fixture) WaitForDefinitionGone() {
 	f.T.Helper()
-	f.Within("the definition goes", func() error {
-		err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances." + f.Group}, &apiextensionsv1.CustomResourceDefinition{})
-		if !apierrors.IsNotFound(err) {
-			return errors.Join(err, testenv.ReleaseDefinitions(f.Ctx, f.Workload), errors.New("it is there"))
-		}
-		return nil
-	})
+	f.WaitForUndefined(f.Workload, f.ClaimCRD())
 }
 
 // ClaimCRD is the claim CRD as Crossplane makes it.

@@ -12,7 +12,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -59,8 +58,8 @@ func New(
 	n := fixtures.Add(1)
 	f := Fixture{
 		Case:        controllertest.Case{T: t, Ctx: t.Context(), Patience: patience},
-		Hub:         controllertest.NewClient(t, hub, Scheme()),
-		Workload:    controllertest.NewClient(t, workload, Scheme()),
+		Hub:         controllertest.NewClient(t, hub, controllertest.Scheme()),
+		Workload:    controllertest.NewClient(t, workload, controllertest.Scheme()),
 		HubRequests: NewRequests(n), WorkloadRequests: NewRequests(n),
 		Number:         n,
 		Cluster:        mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
@@ -89,58 +88,60 @@ func New(
 	return f
 }
 
-// LimitInHub creates a policy in the hub that is not part of the definition.
-func (f *Fixture) LimitInHub(storageGB int64) {
+// ClaimRule matches the claims in an admission policy.
+func (f *Fixture) ClaimRule() admissionv1.Rule {
+	return admissionv1.Rule{APIGroups: []string{f.Group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}}
+}
+
+// Refuse creates an admission policy, and waits until it refuses what probe tries.
+func (f *Fixture) Refuse(
+	in client.Client, namespaces *metav1.LabelSelector, rule admissionv1.RuleWithOperations, validation admissionv1.Validation,
+	probe func() error,
+) {
 	f.T.Helper()
-	policy := &admissionv1.ValidatingAdmissionPolicy{
+	f.Create(in, &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{f.Group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{
-				Expression: fmt.Sprintf("object.spec.storageGB <= %d", storageGB), Message: "too large for the hub",
-			}},
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: namespaces, ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}},
+			},
+			Validations: []admissionv1.Validation{validation},
 		},
-	}
-	f.Create(f.Hub, policy)
-	f.Create(f.Hub, &admissionv1.ValidatingAdmissionPolicyBinding{
+	})
+	f.Create(in, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: f.Class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		},
 	})
 	f.Within("the policy is in force", func() error {
-		u := f.NewClaim(f.Target, "probe")
-		u.Object["spec"] = map[string]any{"storageGB": storageGB + 1}
-		if err := f.Hub.Create(f.Ctx, u, client.DryRunAll); err == nil {
+		if probe() == nil {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 }
 
+// LimitInHub creates a policy in the hub that is not part of the definition.
+func (f *Fixture) LimitInHub(storageGB int64) {
+	f.T.Helper()
+	rule := admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, Rule: f.ClaimRule(),
+	}
+	validation := admissionv1.Validation{
+		Expression: fmt.Sprintf("object.spec.storageGB <= %d", storageGB), Message: "too large for the hub",
+	}
+	f.Refuse(f.Hub, nil, rule, validation, func() error {
+		u := f.NewClaim(f.Target, "probe")
+		u.Object["spec"] = map[string]any{"storageGB": storageGB + 1}
+		return f.Hub.Create(f.Ctx, u, client.DryRunAll)
+	})
+}
+
 // WaitForEvent waits for an event with a reason on the enrolled object, and returns its message.
 func (f *Fixture) WaitForEvent(reason string) string {
 	f.T.Helper()
-	note := ""
-	f.Within("an event on the enrolled object tells "+reason, func() error {
-		l := &eventsv1.EventList{}
-		if err := f.Hub.List(f.Ctx, l); err != nil {
-			return err
-		}
-		for _, e := range l.Items {
-			if e.Reason == reason && e.Regarding.Name == f.Class {
-				note = e.Note
-				return nil
-			}
-		}
-		return errors.New("there is none")
-	})
-	return note
+	return f.Case.WaitForEvent(f.Hub, f.Class, reason)
 }
 
 // GrantWorkload gives the user whose rights are used in the workload cluster some more.
@@ -165,7 +166,7 @@ func (f *Fixture) RightsForClaims() []rbacv1.PolicyRule {
 // KubeSystemUID distinguishes the tests' workload clusters, as the UIDs of their kube-system namespaces do.
 func (f *Fixture) KubeSystemUID() string { return "kube-system of " + f.WorkloadConfig.Host }
 
-// WaitForIdle waits until the agent is idle: nothing is queued or being reconciled.
+// WaitForIdle waits until the agent sends no more requests.
 func (f *Fixture) WaitForIdle() {
 	f.T.Helper()
 	f.AtRest(25, func() (seen, unanswered int) {

@@ -27,7 +27,7 @@ type Requests struct {
 	unanswered atomic.Int32
 }
 
-// ofFixture matches the number of a request's fixture, as prepareFixture sets it.
+// ofFixture matches the number of a request's fixture, as New names its objects.
 var ofFixture = regexp.MustCompile(`\b(?:db|team-|target-)(\d+)\b`)
 
 // NewRequests returns the record of a fixture.

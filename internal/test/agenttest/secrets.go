@@ -32,8 +32,8 @@ func (f *Fixture) SecretIs(name, password string) func() error {
 	}
 }
 
-// WithCopiedSecret creates a claim whose connection Secret is in the workload cluster.
-func (f *Fixture) WithCopiedSecret() (claim, hub *unstructured.Unstructured, source *corev1.Secret) {
+// CreateClaimWithCopiedSecret creates a claim whose connection Secret is in the workload cluster.
+func (f *Fixture) CreateClaimWithCopiedSecret() (claim, hub *unstructured.Unstructured, source *corev1.Secret) {
 	f.T.Helper()
 	claim = f.CreateClaim("db", WithSecret("db-conn"))
 	hub = f.WaitForPushed("db")
@@ -59,8 +59,8 @@ func (f *Fixture) CreateOrphan(name, as string, immutable bool) {
 	})
 }
 
-// Controls waits until an object controls a Secret in the workload cluster.
-func (f *Fixture) Controls(claim *unstructured.Unstructured, name string) {
+// WaitForController waits until an object controls a Secret in the workload cluster.
+func (f *Fixture) WaitForController(claim *unstructured.Unstructured, name string) {
 	f.T.Helper()
 	s := &corev1.Secret{}
 	f.Within("the owner of "+name, func() error {

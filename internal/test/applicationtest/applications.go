@@ -48,8 +48,8 @@ func (f *Fixture) CreateDiscovering(
 	})
 }
 
-// DiscoveredIn lists the discovered entries of a status: "Kind/namespace/name Health Reason" each.
-func DiscoveredIn(s appsv1alpha1.ApplicationStatus) []string {
+// discoveredIn lists the discovered entries of a status: "Kind/namespace/name Health Reason" each.
+func discoveredIn(s appsv1alpha1.ApplicationStatus) []string {
 	var out []string
 	for _, d := range s.Discovered {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s/%s/%s %s %s", d.Kind, d.Namespace, d.Name, d.Health, d.Reason)))
@@ -66,7 +66,7 @@ func (f *Fixture) WaitForDiscovered(app *appsv1alpha1.Application, want ...strin
 	}
 	slices.Sort(want)
 	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if diff := cmp.Diff(want, DiscoveredIn(s)); diff != "" {
+		if diff := cmp.Diff(want, discoveredIn(s)); diff != "" {
 			return fmt.Errorf("-want +got:\n%s", diff)
 		}
 		return nil

@@ -4,17 +4,14 @@
 package applicationtest
 
 import (
-	"fmt"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -26,18 +23,6 @@ var (
 	Services    = appsv1alpha1.ComponentKind{Version: "v1", Kind: "Service"}
 	Deployments = appsv1alpha1.ComponentKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
-
-// WaitForGone waits until an object is gone.
-func (f *Fixture) WaitForGone(obj client.Object) {
-	f.T.Helper()
-	f.Within(obj.GetName()+" is gone", func() error {
-		err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("it is there (%w)", err)
-	})
-}
 
 // DatabaseCRD is the definition of a kind Database in the fixture's own API group.
 func (f *Fixture) DatabaseCRD() *apiextensionsv1.CustomResourceDefinition {
@@ -68,13 +53,7 @@ func (f *Fixture) DatabaseKind() appsv1alpha1.ComponentKind {
 // SetStatus gives an object a status.
 func (f *Fixture) SetStatus(u *unstructured.Unstructured, status map[string]any) {
 	f.T.Helper()
-	f.Within("the status of "+u.GetName(), func() error {
-		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err
-		}
-		u.Object["status"] = status
-		return f.Workload.Status().Update(f.Ctx, u)
-	})
+	f.EditStatus(f.Workload, u, func() { u.Object["status"] = status })
 }
 
 // DiscoveredConfigMaps lets an Application discover ConfigMaps.
@@ -100,26 +79,19 @@ func (f *Fixture) SetInventory(u *unstructured.Unstructured, ids ...string) {
 	for _, id := range ids {
 		entries = append(entries, map[string]any{"id": strings.ReplaceAll(id, "~", f.Namespace), "v": "v1"})
 	}
-	f.Within("the status of the Kustomization", func() error {
-		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err
-		}
+	f.EditStatus(f.Workload, u, func() {
 		u.Object["status"] = map[string]any{
 			"observedGeneration": u.GetGeneration(),
 			"conditions":         []any{map[string]any{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded"}},
 			"inventory":          map[string]any{"entries": entries},
 		}
-		return f.Workload.Status().Update(f.Ctx, u)
 	})
 }
 
 // FinishJob gives a Job the conditions with which it ends.
 func (f *Fixture) FinishJob(job *batchv1.Job, how, before batchv1.JobConditionType, reason string) {
 	f.T.Helper()
-	f.Within("the status of the Job", func() error {
-		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(job), job); err != nil {
-			return err
-		}
+	f.EditStatus(f.Workload, job, func() {
 		now := metav1.Now()
 		job.Status.StartTime = &now
 		if how == batchv1.JobComplete {
@@ -130,7 +102,6 @@ func (f *Fixture) FinishJob(job *batchv1.Job, how, before batchv1.JobConditionTy
 				Type: t, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: now,
 			})
 		}
-		return f.Workload.Status().Update(f.Ctx, job)
 	})
 }
 

@@ -12,12 +12,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -50,8 +47,8 @@ func New(t *testing.T, hub, workload *rest.Config) *Fixture {
 	n := fixtures.Add(1)
 	f := &Fixture{
 		Case:      controllertest.Case{T: t, Ctx: context.WithoutCancel(t.Context()), Patience: time.Minute},
-		Hub:       controllertest.NewClient(t, hub, Scheme()),
-		Workload:  controllertest.NewClient(t, workload, Scheme()),
+		Hub:       controllertest.NewClient(t, hub, controllertest.Scheme()),
+		Workload:  controllertest.NewClient(t, workload, controllertest.Scheme()),
 		Cluster:   mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
 		Namespace: fmt.Sprintf("shop-%d", n),
 	}
@@ -72,20 +69,7 @@ func New(t *testing.T, hub, workload *rest.Config) *Fixture {
 // EditClass changes the cluster's class with respect to Applications.
 func (f *Fixture) EditClass(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.T.Helper()
-	f.Within("the class is changed", func() error {
-		if err := f.Hub.Get(f.Ctx, types.NamespacedName{Name: f.Class.Name}, f.Class); err != nil {
-			return err
-		}
-		change(&f.Class.Spec.Applications)
-		return f.Hub.Update(f.Ctx, f.Class)
-	})
-}
-
-// Scheme has the types that the tests use.
-func Scheme() *runtime.Scheme {
-	return controllertest.NewScheme(
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme, appsv1alpha1.AddToScheme,
-	)
+	f.Edit(f.Hub, f.Class, func() { change(&f.Class.Spec.Applications) })
 }
 
 // Enrolment is the cluster as it is in the fleet, in a given state.

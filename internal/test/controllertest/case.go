@@ -6,9 +6,11 @@ package controllertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -89,6 +91,12 @@ func (c *Case) Delete(in client.Client, obj client.Object) {
 func (c *Case) Undefine(in client.Client, definition client.Object) {
 	c.T.Helper()
 	c.Delete(in, definition)
+	c.WaitForUndefined(in, definition)
+}
+
+// WaitForUndefined waits until a definition is gone.
+func (c *Case) WaitForUndefined(in client.Client, definition client.Object) {
+	c.T.Helper()
 	c.Within("the definition "+definition.GetName()+" goes", func() error {
 		err := in.Get(c.Ctx, client.ObjectKeyFromObject(definition), definition)
 		if apierrors.IsNotFound(err) {
@@ -96,6 +104,37 @@ func (c *Case) Undefine(in client.Client, definition client.Object) {
 		}
 		return errors.Join(err, testenv.ReleaseDefinitions(c.Ctx, in), errors.New("it is there"))
 	})
+}
+
+// WaitForGone waits until there is no object of that kind and name.
+func (c *Case) WaitForGone(in client.Client, obj client.Object) {
+	c.T.Helper()
+	c.Within(obj.GetNamespace()+"/"+obj.GetName()+" is gone", func() error {
+		err := in.Get(c.Ctx, client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("it is there: %v", obj))
+	})
+}
+
+// WaitForEvent waits for an event with a reason about an object of that name, and returns its note.
+func (c *Case) WaitForEvent(in client.Client, regarding, reason string) (note string) {
+	c.T.Helper()
+	c.Within("an event about "+regarding+" has the reason "+reason, func() error {
+		events := &eventsv1.EventList{}
+		if err := in.List(c.Ctx, events); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == reason && e.Regarding.Name == regarding {
+				note = e.Note
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	return note
 }
 
 // Edit changes an object, and tries again if another client has changed it meanwhile.
@@ -107,5 +146,17 @@ func (c *Case) Edit(in client.Client, obj client.Object, change func()) {
 		}
 		change()
 		return in.Update(c.Ctx, obj)
+	})
+}
+
+// EditStatus changes an object's status like Edit.
+func (c *Case) EditStatus(in client.Client, obj client.Object, change func()) {
+	c.T.Helper()
+	c.Within("editing the status of "+obj.GetName(), func() error {
+		if err := in.Get(c.Ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change()
+		return in.Status().Update(c.Ctx, obj)
 	})
 }

@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
 // XRDCRD and CompositionCRD are the names of the definitions.
@@ -26,8 +26,8 @@ const (
 
 // XRDKind and CompositionKind are the kinds that platform teams create.
 var (
-	XRDKind         = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"}
-	CompositionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "Composition"}
+	XRDKind         = crossplane.XRDKind.GroupVersionKind
+	CompositionKind = crossplane.XRDKind.GroupVersion().WithKind("Composition")
 )
 
 // SameContent checks that a copy has the content of the hub's object, except for how versions are converted.
@@ -129,14 +129,7 @@ func (f *Fixture) WaitForCopy(hub *unstructured.Unstructured, check func(*unstru
 // WaitForGone waits until the workload cluster has no object of that name.
 func (f *Fixture) WaitForGone(hub *unstructured.Unstructured) {
 	f.T.Helper()
-	f.Within("the copy of "+hub.GetName()+" goes", func() error {
-		u := NewObject(hub.GroupVersionKind(), hub.GetName())
-		err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			return nil
-		}
-		return fmt.Errorf("it is there (%w)", err)
-	})
+	f.Case.WaitForGone(f.Workload, NewObject(hub.GroupVersionKind(), hub.GetName()))
 }
 
 // NewClaimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or a foreign one.

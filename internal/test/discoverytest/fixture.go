@@ -5,17 +5,12 @@ package discoverytest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -30,7 +25,7 @@ type Fixture struct {
 	controllertest.Case
 
 	Hub, Workload  client.Client
-	WorkloadConfig *rest.Config
+	workloadConfig *rest.Config
 	Traffic        controllertest.Traffic
 	Cluster        mcr.ClusterName
 	Class          *fleetv1alpha1.EnrollmentClass
@@ -52,12 +47,12 @@ func New(t *testing.T, hub, workload *rest.Config, options ...func(*fleetv1alpha
 	n := fixtures.Add(1)
 	f := &Fixture{
 		Case:           controllertest.Case{T: t, Ctx: context.WithoutCancel(t.Context()), Patience: time.Minute},
-		Hub:            controllertest.NewClient(t, hub, Scheme()),
-		Workload:       controllertest.NewClient(t, workload, Scheme()),
-		WorkloadConfig: workload,
+		Hub:            controllertest.NewClient(t, hub, controllertest.Scheme()),
+		Workload:       controllertest.NewClient(t, workload, controllertest.Scheme()),
+		workloadConfig: workload,
 		Cluster:        mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
 		Group:          fmt.Sprintf("db%d.acmeco.org", n),
-		User:           MastheadUser, UserGroups: []string{"system:masters"},
+		User:           mastheadUser, UserGroups: []string{"system:masters"},
 		Owner: Owner,
 	}
 	f.Class = &fleetv1alpha1.EnrollmentClass{
@@ -76,38 +71,22 @@ func New(t *testing.T, hub, workload *rest.Config, options ...func(*fleetv1alpha
 // ClientAsMasthead is a client whose writes the policy allows: they stand for those of a time without the policy.
 func (f *Fixture) ClientAsMasthead() client.Client {
 	f.T.Helper()
-	cfg := rest.CopyConfig(f.WorkloadConfig)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: MastheadUser, Groups: []string{"system:masters"}}
-	return controllertest.NewClient(f.T, cfg, Scheme())
+	cfg := rest.CopyConfig(f.workloadConfig)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: mastheadUser, Groups: []string{"system:masters"}}
+	return controllertest.NewClient(f.T, cfg, controllertest.Scheme())
 }
 
 // WaitForEvent waits for an event on the enrolled object.
 func (f *Fixture) WaitForEvent(reason string) {
 	f.T.Helper()
-	f.Within("an event on the enrolled object tells "+reason, func() error {
-		l := &eventsv1.EventList{}
-		if err := f.Hub.List(f.Ctx, l); err != nil {
-			return err
-		}
-		for _, e := range l.Items {
-			if e.Reason == reason && e.Regarding.Name == f.Class.Name {
-				return nil
-			}
-		}
-		return errors.New("there is none")
-	})
+	f.Case.WaitForEvent(f.Hub, f.Class.Name, reason)
 }
 
 // Owner is the hub that owns what is in the cluster.
 var Owner = hubidentity.Owner{ID: "hub-a"} //nolint:gochecknoglobals // A constant.
 
-// MastheadUser is Masthead's username in the test workload cluster. The quotes are there to be quoted.
-const MastheadUser = `masthead's "own" user`
-
-// Scheme has the types that the tests use.
-func Scheme() *runtime.Scheme {
-	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
-}
+// mastheadUser is Masthead's username in the test workload cluster. The quotes are there to be quoted.
+const mastheadUser = `masthead's "own" user`
 
 // EditClass changes what the class says about agents.
 func (f *Fixture) EditClass(change func(*fleetv1alpha1.AgentSpec)) {

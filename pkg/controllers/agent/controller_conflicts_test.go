@@ -45,7 +45,7 @@ func (f *fixture) join(identifier string) *fixture {
 	f.T.Cleanup(f.stopAgent) // Before the next test gets it.
 	m.Cluster = f.Cluster + "-2"
 	m.Identifier, m.WorkloadRequests = identifier, agenttest.NewRequests(f.Number)
-	m.Workload = controllertest.NewClient(f.T, m.WorkloadConfig, agenttest.Scheme())
+	m.Workload = controllertest.NewClient(f.T, m.WorkloadConfig, controllertest.Scheme())
 	m.Create(m.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Namespace}})
 	m.enrol()
 	m.engage()

@@ -58,7 +58,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	f := newFixture(t)
 	f.CreateClaim("db")
 	f.WaitForPushed("db")
-	f.EditInHub("v1beta1", agenttest.AddVersion("v1beta1", nil))
+	f.EditHubVersions("v1beta1", agenttest.AddVersion("v1beta1", nil))
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=true storage=false", "v1beta1": "served=true storage=true",
 	})
@@ -73,7 +73,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 		crd.Status.StoredVersions = []string{"v1beta1"}
 		return f.Hub.Status().Update(f.Ctx, crd)
 	})
-	f.EditInHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[1:] })
+	f.EditHubVersions("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[1:] })
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",
 	})
@@ -118,7 +118,7 @@ func TestVersionSwitchDisturbsNoClaim(t *testing.T) {
 	w, _ := f.agent.workloads.Get(f.Cluster)
 	kind, _ := w.KindFor(f.ClaimCRD().Name)
 	refuses.Store(true)
-	f.EditInHub("v1beta1", agenttest.AddVersion("v1beta1", nil))
+	f.EditHubVersions("v1beta1", agenttest.AddVersion("v1beta1", nil))
 	f.Within("the hub publishes the new version", func() error {
 		if p, _, _ := f.agent.hub.Publication(f.ClaimCRD().Name); p.Kind.Version != "v1beta1" {
 			return errors.New("it publishes " + p.Kind.Version)
@@ -155,7 +155,7 @@ func TestVersionSwitchDisturbsNoClaim(t *testing.T) {
 func TestSynchronizationPullOfADefinitionWithAConversionWebhook(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.EditInHub("v1beta1", agenttest.AddVersion("v1beta1", agenttest.ConversionWebhook(t)))
+	f.EditHubVersions("v1beta1", agenttest.AddVersion("v1beta1", agenttest.ConversionWebhook(t)))
 	f.start()
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,18 +87,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	foreign.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	f.Create(f.Workload, foreign)
 	f.start()
-	f.Within("an event on the enrolled object tells", func() error {
-		l := &eventsv1.EventList{}
-		if err := f.Hub.List(f.Ctx, l); err != nil {
-			return err
-		}
-		for _, e := range l.Items {
-			if e.Reason == fleetv1alpha1.ReasonDefinitionForeign && e.Regarding.Name == f.Class {
-				return nil
-			}
-		}
-		return errors.New("there is none")
-	})
+	f.WaitForEvent(fleetv1alpha1.ReasonDefinitionForeign)
 	f.CreateClaim("db")
 	f.WaitForIdle()
 	if _, err := f.GetClaim(f.Hub, f.Target, "db"); err == nil {
@@ -184,18 +172,7 @@ func TestMissingRightsInTheWorkloadClusterAreReported(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
 	)
 	f.start()
-	f.Within("an event on the enrolled object tells", func() error {
-		l := &eventsv1.EventList{}
-		if err := f.Hub.List(f.Ctx, l); err != nil {
-			return err
-		}
-		for _, e := range l.Items {
-			if e.Reason == fleetv1alpha1.ReasonClaimsForbidden && e.Regarding.Name == f.Class {
-				return nil
-			}
-		}
-		return errors.New("there is none")
-	})
+	f.WaitForEvent(fleetv1alpha1.ReasonClaimsForbidden)
 	f.GrantWorkload("-claims", f.RightsForClaims()...)
 	// These rights suffice.
 	claim := f.CreateClaim("db", agenttest.WithSecret("db-conn"))

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -22,31 +21,13 @@ import (
 // refuseFinalizers makes the workload cluster reject every change that adds a finalizer to a claim.
 func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 	f.T.Helper()
-	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{f.Group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{
-				Expression: "object.metadata.?finalizers.orValue([]).size() <= oldObject.metadata.?finalizers.orValue([]).size()",
-				Message:    "no more finalizers here",
-			}},
-		},
-	})
-	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.Class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	})
-	f.Within("the policy is in force", func() error {
+	rule := admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{admissionv1.Update}, Rule: f.ClaimRule()}
+	f.Refuse(f.Workload, nil, rule, admissionv1.Validation{
+		Expression: "object.metadata.?finalizers.orValue([]).size() <= oldObject.metadata.?finalizers.orValue([]).size()",
+		Message:    "no more finalizers here",
+	}, func() error {
 		probe := []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/probe"}]`)
-		if f.Workload.Patch(f.Ctx, claim.DeepCopy(), client.RawPatch(types.JSONPatchType, probe), client.DryRunAll) == nil {
-			return errors.New("it is not")
-		}
-		return nil
+		return f.Workload.Patch(f.Ctx, claim.DeepCopy(), client.RawPatch(types.JSONPatchType, probe), client.DryRunAll)
 	})
 }
 

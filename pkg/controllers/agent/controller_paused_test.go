@@ -38,7 +38,7 @@ func (f *fixture) inHubAsIs(name string) *unstructured.Unstructured {
 func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim, _, secret := f.WithCopiedSecret()
+	claim, _, secret := f.CreateClaimWithCopiedSecret()
 	f.PauseClaim("db")
 
 	size := func(u *unstructured.Unstructured) int64 {

@@ -158,7 +158,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 	f.nothingFrom(stray)
 	f.WaitForSynced("db", fleetv1alpha1.ReasonHubObjectDeleted)
 	f.AnnotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
-	hub = f.RecreateInHub("db", hub.GetUID())
+	hub = f.WaitForRecreated("db", hub.GetUID())
 	f.MarkReady("db", "b")
 	f.recorded("db", hub)
 
@@ -240,7 +240,7 @@ func TestConditionsOfBeforeAreNoLoss(t *testing.T) {
 
 	claim = f.MustGetClaim("db")
 	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
-	again := f.RecreateInHub("db", hub.GetUID())
+	again := f.WaitForRecreated("db", hub.GetUID())
 	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.MarkReady("db", "b")
 	f.recorded("db", again)

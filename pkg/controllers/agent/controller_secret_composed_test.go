@@ -196,6 +196,6 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	f.compose("c", hub, "three")
 	f.composed(hub, "c")
 	f.Within("the third one arrives", f.SecretIs("c", "three"))
-	f.Controls(next, "c")
+	f.WaitForController(next, "c")
 	f.WaitForCacheSynced("next", fleetv1alpha1.ReasonSynced)
 }

@@ -33,29 +33,13 @@ func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.WaitForServed()
-	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace}},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
-				}}},
-			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "no Secrets here " + strings.Repeat("x", 500)}},
-		},
-	})
-	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.Class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	})
-	f.Within("the policy is in force", func() error {
+	here := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace}}
+	f.Refuse(f.Workload, here, admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+	}, admissionv1.Validation{Expression: "false", Message: "no Secrets here " + strings.Repeat("x", 500)}, func() error {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "probe"}}
-		if f.Workload.Create(f.Ctx, s, client.DryRunAll) == nil {
-			return errors.New("it is not")
-		}
-		return nil
+		return f.Workload.Create(f.Ctx, s, client.DryRunAll)
 	})
 	f.CreateClaim("db", agenttest.WithSecret("db-conn"))
 	f.CreateConnectionSecret("db-conn", f.WaitForPushed("db"), "one")
@@ -78,7 +62,7 @@ func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, hub, source := f.WithCopiedSecret()
+	_, hub, source := f.CreateClaimWithCopiedSecret()
 	before, _ := f.agent.workloads.Get(f.Cluster)
 	key := types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}
 	version := before.WroteVersion(key)
@@ -120,7 +104,7 @@ func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.WithCopiedSecret()
+	f.CreateClaimWithCopiedSecret()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "db-conn"}}
 	f.disengageCluster()
 	f.Within("the cluster is disengaged", func() error {
@@ -144,20 +128,20 @@ func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim, hub, _ := f.WithCopiedSecret()
+	claim, hub, _ := f.CreateClaimWithCopiedSecret()
 	for name, immutable := range map[string]bool{"next": false, "immutable": true} {
 		f.CreateOrphan("db-conn", name, immutable)
 		next := f.CreateClaim(name, agenttest.WithSecret(name))
 		f.CreateConnectionSecret(name, f.WaitForPushed(name), "two")
 		f.MarkReady(name, "a")
 		f.Within("the Secret arrives", f.SecretIs(name, "two"))
-		f.Controls(next, name)
+		f.WaitForController(next, name)
 		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 	}
 	// The claim may be there still, and the content the same.
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "db-conn"}}
 	f.Edit(f.Workload, s, func() { s.OwnerReferences = nil })
-	f.Controls(claim, "db-conn")
+	f.WaitForController(claim, "db-conn")
 	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 
 	// Secrets with another owner are not touched, regardless of their labels.

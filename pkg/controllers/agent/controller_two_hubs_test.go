@@ -52,7 +52,7 @@ func (f *fixture) otherHubWithoutTheDefinition(owner hubidentity.Owner) *fixture
 	g := &fixture{Fixture: f.Fixture, fleet: &fakefleet.Fleet{}, registry: prometheus.NewRegistry(), grace: f.grace}
 	g.WorkloadUser, g.HubUser, g.Owner, g.HubConfig = "", "", owner, cfg
 	g.HubRequests, g.WorkloadRequests = agenttest.NewRequests(f.Number), agenttest.NewRequests(f.Number)
-	g.Hub = controllertest.NewClient(f.T, cfg, agenttest.Scheme())
+	g.Hub = controllertest.NewClient(f.T, cfg, controllertest.Scheme())
 	g.Create(g.Hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.Target}})
 	class := &fleetv1alpha1.EnrollmentClass{}
 	if err := f.Hub.Get(f.Ctx, client.ObjectKey{Name: f.Class}, class); err != nil {
@@ -110,7 +110,7 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 // protectedAllTheTime checks from now on that a fixture's claims have some hub's finalizer.
 func (f *fixture) protectedAllTheTime() (check func()) {
 	f.T.Helper()
-	c, err := client.NewWithWatch(f.WorkloadConfig, client.Options{Scheme: agenttest.Scheme()})
+	c, err := client.NewWithWatch(f.WorkloadConfig, client.Options{Scheme: controllertest.Scheme()})
 	if err != nil {
 		f.T.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 		hub  func()
 	}{
 		{"Served", func() {}},
-		{"Dropped", func() { f.EditInHub("v1beta1", serve("v1beta1")) }},
+		{"Dropped", func() { f.EditHubVersions("v1beta1", serve("v1beta1")) }},
 		{"DroppedBeforeARestart", f.restart},
 		{"NotOffered", func() {
 			class := &fleetv1alpha1.EnrollmentClass{}
@@ -169,7 +169,7 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 		pairs = append(pairs, "-"+strings.ToLower(step.name))
 	}
 	f.keptClaims(pairs...)
-	f.EditInHub("v1beta1", agenttest.AddVersion("v1beta1", agenttest.ConversionWebhook(t)))
+	f.EditHubVersions("v1beta1", agenttest.AddVersion("v1beta1", agenttest.ConversionWebhook(t)))
 	f.WaitForEvent(fleetv1alpha1.ReasonDefinitionConversion)
 	f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
 	for i, step := range steps {
@@ -193,7 +193,7 @@ func TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion(t *testing.T)
 	)
 	f.start()
 	f.keptClaims("", "-restarted")
-	f.EditInHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
+	f.EditHubVersions("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
 		agenttest.AddVersion("v1beta1", nil)(crd)
 		serve("v1beta1")(crd)
 	})

@@ -85,7 +85,7 @@ func TestMain(m *testing.M) {
 
 // installXRDs makes the hub serve CompositeResourceDefinitions, with a schema that accepts any content.
 func installXRDs(hub *rest.Config) error {
-	c, err := client.New(hub, client.Options{Scheme: agenttest.Scheme()})
+	c, err := client.New(hub, client.Options{Scheme: controllertest.Scheme()})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (f *fixture) start() {
 	hub := controllertest.Unlimited(f.HubConfig)
 	hub.Impersonate.UserName = f.HubUser
 	hub.Wrap(f.HubRequests.Wrap)
-	f.manager = controllertest.NewManager(f.T, hub, agenttest.Scheme())
+	f.manager = controllertest.NewManager(f.T, hub, controllertest.Scheme())
 	o := Options{Fleet: f.fleet, Gate: f.manager.Gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, WithdrawalGrace: f.grace, InFlightGrace: time.Millisecond}
 	if f.options != nil {
 		f.options(&o)
@@ -252,7 +252,7 @@ func (f *fixture) lookedAt(claims int) {
 	})
 }
 
-// InHub waits until the agent has seen an object of the hub.
+// inHub waits until the agent has seen an object of the hub.
 func (f *fixture) inHub(obj *unstructured.Unstructured) {
 	f.T.Helper()
 	f.Within("the agent has seen "+obj.GetName()+" in the hub", func() error {

@@ -118,7 +118,7 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	u := f.NewClaim(other, "db")
 	u.Object["spec"] = map[string]any{"version": "8"}
 	f.Create(f.Workload, u)
-	f.WaitForPushedTo(f.Target, "db")
+	f.WaitForPushed("db")
 }
 
 func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
@@ -276,7 +276,7 @@ func TestClaimThatAsksToMoveIsRecreatedWhereItCanBe(t *testing.T) {
 	// Where the class retains its claims' objects, the old object is released.
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan })
 	f.targetAnnotation("")
-	f.WaitForPushedTo(f.Target, "db")
+	f.WaitForPushed("db")
 	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	kept, err := f.GetClaim(f.Hub, bar, "db")
 	if err != nil {

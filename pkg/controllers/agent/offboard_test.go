@@ -20,6 +20,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
@@ -74,7 +75,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	}
 
 	f.engage()
-	f.recorded("lost", f.RecreateInHub("lost", lost.GetUID()))
+	f.recorded("lost", f.WaitForRecreated("lost", lost.GetUID()))
 	f.WaitForFinalizers("kept", theirs, agenttest.OurFinalizer)
 	f.CreateClaim("gone")
 	f.WaitForSynced("gone", fleetv1alpha1.ReasonSynced)
@@ -113,7 +114,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	dead := errors.New("no route to host")
 	var attempts sync.Map // Requests per claim, including claims left by other tests.
 	var most atomic.Int32
-	base, err := client.NewWithWatch(f.WorkloadConfig, client.Options{Scheme: agenttest.Scheme()})
+	base, err := client.NewWithWatch(f.WorkloadConfig, client.Options{Scheme: controllertest.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

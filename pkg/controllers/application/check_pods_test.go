@@ -183,7 +183,7 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 // podGone waits until a Pod is gone and no status names it.
 func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 	f.T.Helper()
-	f.WaitForGone(pod)
+	f.WaitForGone(f.Workload, pod)
 	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.HealthCheckPod != "" {
 			return errors.New("want no Pod")

@@ -62,7 +62,7 @@ func (f *fixture) collectorHasSeen() {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "absent", UID: "of-absent"}},
 	}}
 	f.Create(f.Workload, cm)
-	f.WaitForGone(cm)
+	f.WaitForGone(f.Workload, cm)
 }
 
 // Components of a deleted Application are deleted, and nothing else.
@@ -90,9 +90,9 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 	f.WaitForOwned(shared, app, true)
 
 	f.Delete(f.Workload, app)
-	f.WaitForGone(app)
-	f.WaitForGone(settings)
-	f.WaitForGone(more)
+	f.WaitForGone(f.Workload, app)
+	f.WaitForGone(f.Workload, settings)
+	f.WaitForGone(f.Workload, more)
 	f.Within("the reference to what is gone goes", func() error {
 		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(shared), shared); err != nil {
 			return err
@@ -122,7 +122,7 @@ func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
 	if err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	f.WaitForGone(app)
+	f.WaitForGone(f.Workload, app)
 	f.WaitForOwned(settings, app, false)
 	f.WaitForIdle()
 	f.WaitForOwned(settings, app, false)
@@ -140,8 +140,8 @@ func TestGarbageCollectionInTheForeground(t *testing.T) {
 	if err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
-	f.WaitForGone(settings)
-	f.WaitForGone(app)
+	f.WaitForGone(f.Workload, settings)
+	f.WaitForGone(f.Workload, app)
 }
 
 // An object with a controller is deleted with it, and does not outlive it because the Application owns it, too.
@@ -186,8 +186,8 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	f.WaitForIdle()
 	f.WaitForOwned(first, app, false)
 	f.Delete(f.Workload, cron)
-	f.WaitForGone(first)
-	f.WaitForGone(second)
+	f.WaitForGone(f.Workload, first)
+	f.WaitForGone(f.Workload, second)
 }
 
 // An Application being orphaned while hundreds of objects are adopted adopts no more of them: objects that reference a
@@ -255,5 +255,5 @@ func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
 	f.WaitForIdle()
 	f.WaitForOwned(settings, app, false)
 	f.Edit(f.Workload, app, func() { app.Finalizers = nil })
-	f.WaitForGone(app)
+	f.WaitForGone(f.Workload, app)
 }

@@ -40,7 +40,7 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 		})
 	})
 	cl, err := cluster.New(cfg, func(o *cluster.Options) {
-		o.Scheme = applicationtest.Scheme()
+		o.Scheme = controllertest.Scheme()
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil }
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func (f *fixture) database(name, application string) *unstructured.Unstructured 
 	u.SetAnnotations(m.Annotations)
 	// A client caches its information about a kind, which may be from a definition that was deleted.
 	f.Within("creating "+name, func() error {
-		return controllertest.NewClient(f.T, f.lane.workload.Config, applicationtest.Scheme()).Create(f.Ctx, u.DeepCopy())
+		return controllertest.NewClient(f.T, f.lane.workload.Config, controllertest.Scheme()).Create(f.Ctx, u.DeepCopy())
 	})
 	return u
 }

@@ -76,7 +76,7 @@ func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 // start runs the controller and engages the cluster.
 func (f *fixture) start() {
 	f.T.Helper()
-	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub.Config), applicationtest.Scheme())
+	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub.Config), controllertest.Scheme())
 	f.registry = prometheus.NewRegistry()
 	o := Options{Fleet: f.fleet, Gate: f.manager.Gate, Registerer: f.registry, MetricsPerApplication: true, SkipNameValidation: new(true)}
 	for _, change := range f.options {

@@ -112,7 +112,7 @@ func (f findings) own(ctx context.Context) error {
 		if err != nil || !exists || f.superseded() {
 			return condition.Join(append(errs, err)...)
 		}
-		errs = append(errs, f.write(ctx, o, "adopt", adoption(o, f.app)), again(f.refused(o)))
+		errs = append(errs, f.write(ctx, o, "adopt", adoption(o, f.app)))
 	}
 	return condition.Join(errs...)
 }
@@ -154,6 +154,7 @@ func (s *scope) write(ctx context.Context, o object, verb string, patch []jsonPa
 		s.tracked.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case isRefusal(err):
 		s.refuse(o, err)
+		return again(s.refused(o))
 	default:
 		return fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, s.w.Name, err)
 	}

@@ -22,6 +22,9 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func TestGarbageCollectionAddsAnOwnerReferenceToAnExistingObject(t *testing.T) {
@@ -338,6 +341,36 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	}
 }
 
+// No event follows when a refusal is over, of an adoption or of a release.
+func TestRefusedWriteIsRetriedWhenTheRefusalIsOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/configmaps/") {
+			return nil
+		}
+		return controllertest.JSONAnswer(req, http.StatusForbidden,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"denied"}`)
+	})
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
+	s, err := f.reconciler.newScope(w, client.ObjectKeyFromObject(app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := object{
+		kind: applicationtest.ConfigMapKind, Component: &record.Component{},
+		entry: kindwatch.Entry{Key: types.NamespacedName{Namespace: f.Namespace, Name: "settings"}},
+	}
+	for verb, patch := range map[string][]jsonPatchOperation{"adopt": adoption(o, app), "release": releasing(o, app.UID)} {
+		var wait condition.PendingError
+		if err := s.write(f.Ctx, o, verb, patch); !errors.As(err, &wait) || wait.After <= 0 {
+			t.Errorf("%s: want a wait until the refusal is over, got %v", verb, err)
+		}
+	}
+}
+
 // Concurrent changes of an object are not overwritten: the patch is for the observed version.
 func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	t.Parallel()
@@ -433,7 +466,7 @@ func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 		t.Fatalf("want the Application to adopt: %v", err)
 	}
 	f.Delete(f.Workload, app)
-	f.WaitForGone(app)
+	f.WaitForGone(f.Workload, app)
 	clock.Step(liveCheckEvery)
 	if exists, _ := s.exists(f.Ctx, &checkedAt); exists {
 		t.Error("want nothing adopted by an Application that has gone, although the watch does not say so yet")

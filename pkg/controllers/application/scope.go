@@ -18,7 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// scope is what the reconciliation of one Application starts from. It is only read.
+// scope is what the reconciliation of one Application starts from. It is only read, except for tracked, which is shared
+// with later reconciliations.
 type scope struct {
 	r        *reconciler
 	w        *workload.Cluster

@@ -159,7 +159,7 @@ func (f *fixture) removeDefinitions() {
 // start runs discovery and engages the cluster.
 func (f *fixture) start() {
 	f.T.Helper()
-	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub), discoverytest.Scheme())
+	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub), controllertest.Scheme())
 	f.users = &readonlypolicy.Users{}
 	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.manager.Gate, Reporter: f.reports, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
 	if err := o.setDefaults(); err != nil {

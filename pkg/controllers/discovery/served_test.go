@@ -92,6 +92,6 @@ func TestDefinitionThatIsNeverServedIsReported(t *testing.T) {
 	f.Delete(f.Workload, taken)
 	f.reported(discoverytest.CompositionCRD, "Served")
 	// The former client still resolves Composition to the kind of the other definition.
-	f.Workload = controllertest.NewClient(t, f.lane.workload, discoverytest.Scheme())
+	f.Workload = controllertest.NewClient(t, f.lane.workload, controllertest.Scheme())
 	f.WaitForCopy(composition, nil)
 }

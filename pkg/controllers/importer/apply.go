@@ -78,8 +78,9 @@ func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructure
 }
 
 // create only creates an object: if one of that name appeared in the meantime, the next pass handles it.
-func (h *hubObjects) create(ctx context.Context, object *unstructured.Unstructured) error {
-	err := h.hub.Create(ctx, object, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
+func (h *hubObjects) create(ctx context.Context, object *unstructured.Unstructured, options ...client.CreateOption) error {
+	options = append(options, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
+	err := h.hub.Create(ctx, object, options...)
 	if err != nil {
 		return fmt.Errorf("cannot create %s %q: %w", object.GetKind(), object.GetName(), err)
 	}

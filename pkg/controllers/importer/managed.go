@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -108,12 +107,13 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 // drops fields, a webhook may add some.
 func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
 	reply := want.DeepCopy()
-	err := r.hub.Create(ctx, reply, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
-	if isRefused(err) || apierrors.IsBadRequest(err) {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s", want.GetKind(), err)
+	err := r.create(ctx, reply, client.DryRunAll)
+	if isRefused(err) {
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s",
+			want.GetKind(), wordsOf(err))
 	}
 	if err != nil {
-		return fmt.Errorf("cannot dry-run the creation of %s %q: %w", want.GetKind(), want.GetName(), err)
+		return err
 	}
 	if err := verifyManaged(reply); err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes the created object: %s", err)

@@ -31,7 +31,13 @@ func (r *Reconciler) reflectProvider(ctx context.Context, p *scope.Scope) error 
 	if err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
 	}
-	p.Reflection, p.Before = reflected, r.outcomes.get(p.Key())
+	p.Reflection = reflected
+	for _, o := range reflected.Objects {
+		key := scope.NewObjectKey(o.Object)
+		if last, ok := r.outcomes.get(p.Key())[key]; ok {
+			p.Outcomes[key] = last
+		}
+	}
 	p.Lossy = append(p.Lossy, reflected.Lossy...)
 	return r.reflect(ctx, p, isProviders)
 }

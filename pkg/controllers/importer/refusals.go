@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,7 +39,8 @@ func (o *outcomes) set(key types.NamespacedName, now map[scope.ObjectKey]scope.O
 	if o.known == nil {
 		o.known = map[types.NamespacedName]map[scope.ObjectKey]scope.Outcome{}
 	}
-	if o.known[key] = now; len(now) == 0 {
+	o.known[key] = now
+	if len(now) == 0 {
 		delete(o.known, key)
 	}
 }
@@ -60,14 +60,14 @@ type draft struct {
 // changed by others, again.
 func (r *Reconciler) writeDraft(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
 	hash, key := d.full.GetAnnotations()[appliedAnnotation], scope.NewObjectKey(d.full)
-	if d.last = d.p.Before[key]; d.last.Full != hash {
+	if d.last = d.p.Outcomes[key]; d.last.Full != hash {
 		d.last = scope.Outcome{Full: hash}
 	}
 	if wait, waits := d.last.Waits(r.clock.Now()); waits && (d.there == nil || reflection.IsGuarded(d.there, d.full)) {
-		d.p.Outcomes[key] = d.last
 		d.p.RequeueSoon(wait)
 		return r.writeAsBefore(ctx, d)
 	}
+	delete(d.p.Outcomes, key)
 	now, err := r.write(ctx, d.there, d.full)
 	switch {
 	case isRefused(err):
@@ -178,7 +178,7 @@ func (d draft) leave(refusal string) (*unstructured.Unstructured, error) {
 
 // reduced is the object without what the hub refuses.
 func (d draft) reduced(by scope.Outcome) (*unstructured.Unstructured, []reflection.Lossy, error) {
-	reduced, lossy := reflection.Reduce(d.full, d.there, d.p.Schemas, slices.Clone(by.Fields), by.Refusal)
+	reduced, lossy := reflection.Reduce(d.full, d.there, d.p.Schemas, by.Fields, by.Refusal)
 	out, err := stamped(reduced)
 	return out, lossy, err
 }
@@ -197,13 +197,10 @@ func (h *hubObjects) write(ctx context.Context, there, want *unstructured.Unstru
 func (h *hubObjects) recreate(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
 	probe := d.full.DeepCopy()
 	probe.SetName(reflection.PoolName(d.p.Import.Name, "masthead-probe"))
-	err := h.hub.Create(
-		ctx,
-		probe,
-		client.DryRunAll,
-		client.FieldOwner(fleetv1alpha1.ImportFieldManager),
-		client.FieldValidation(metav1.FieldValidationStrict),
-	)
+	err := h.create(ctx, probe, client.DryRunAll)
+	if err != nil && !isRefused(err) {
+		return nil, err
+	}
 	if err != nil || !apply.Covers(probe.Object["spec"], d.full.Object["spec"]) {
 		return nil, nil //nolint:nilnil,nilerr // As documented.
 	}
@@ -216,8 +213,8 @@ func (h *hubObjects) recreate(ctx context.Context, d draft) (*unstructured.Unstr
 	return h.write(ctx, nil, d.full)
 }
 
-// isRefused reports whether validation or admission refuses an object, as opposed to a missing right or a quota. The
-// code is the webhook's choice: it is 500 for one that panics.
+// isRefused reports whether an API server or its admission refuses an object, as opposed to a missing right or a quota.
+// The code is the webhook's choice: it is 500 for one that panics.
 func isRefused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -227,7 +224,7 @@ func isRefused(err error) bool {
 		[]string{"denied request", "denied the request"},
 		func(s string) bool { return strings.Contains(status.Status().Message, s) },
 	)
-	return denied || apierrors.IsInvalid(err)
+	return denied || apply.Refusal(err) != nil
 }
 
 func wordsOf(err error) string {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -24,7 +25,7 @@ func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
 		'versions': [{'name': 'v1alpha1', 'served': true, 'storage': true}]}}`)
 	noticed := false
 	w := index.NewCluster(index.Connection{})
-	w.Reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(agenttest.Scheme()).Build(), interceptor.Funcs{
+	w.Reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(controllertest.Scheme()).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			noticed = w.IsUnoffered(crd.GetName())
 			return nil

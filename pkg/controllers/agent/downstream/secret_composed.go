@@ -17,7 +17,7 @@ import (
 )
 
 // pullComposed copies the Secrets that the hub's composite controls to the workload cluster, and deletes copies of
-// those that it no longer composes. One failure does not block the others; the first problem is reported.
+// those that it no longer composes. A problem of one does not block the others, and the first is reported.
 func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
 	if state, _ := r.Hub.Watcher.State(index.HubComposedSecretKind); state != kindwatch.StateSynced {
 		return r.secretUnknown(index.HubComposedSecretKind)
@@ -40,9 +40,10 @@ func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.
 	var all Outcome
 	err := all.Note(r.deleteCopies(ctx, s, wanted))
 	for _, name := range sets.List(wanted) {
-		if err == nil {
-			err = all.Note(r.pullOne(ctx, s, hub, composedDelivery(s, hub, name)))
+		if err != nil {
+			return err
 		}
+		err = all.Note(r.pullOne(ctx, s, hub, composedDelivery(s, hub, name)))
 	}
 	switch {
 	case err != nil:

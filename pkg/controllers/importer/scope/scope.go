@@ -45,10 +45,10 @@ type Scope struct {
 	// Skipped are the node pools that are not reflected, because a foreign object has one of their names, or the hub
 	// refuses them.
 	Skipped map[string]bool
-	// Outcomes are those of the reflections, and Before those of the pass before.
-	Outcomes, Before map[ObjectKey]Outcome
-	Facts            *reflection.Facts
-	Reflection       reflection.Reflection
+	// Outcomes are those of the reflections: of this pass, or of the last one that came to them.
+	Outcomes   map[ObjectKey]Outcome
+	Facts      *reflection.Facts
+	Reflection reflection.Reflection
 	// KubeconfigNow is what the Secret holds; nil if there is none.
 	KubeconfigNow []byte
 	Expires       time.Time
