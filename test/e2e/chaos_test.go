@@ -24,6 +24,7 @@ func startLoad(ctx context.Context, clusters ...string) *load.Load {
 	l, err := load.Start(ctx, fleet, "bar", seed, clusters...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) {
+		defer l.Close()
 		_, _ = l.Stop()
 		Expect(l.DeleteAll(ctx)).To(Succeed())
 		Eventually(l.Problems).WithContext(ctx).WithTimeout(5*time.Minute).WithPolling(time.Second).
@@ -52,13 +53,14 @@ func settles(ctx context.Context, l *load.Load) {
 	GinkgoHelper()
 	steps, err := l.Stop()
 	Expect(err).NotTo(HaveOccurred(), "the operations in the workload clusters succeeded")
-	operations, complete := l.Operations()
-	GinkgoWriter.Printf("the load had %d steps, and %d operations on names, of which none was missed: %t\n", steps, operations, complete)
 	Expect(steps).To(BeNumerically(">", 50))
-	Expect(operations).To(BeNumerically(">", 0), "the history of names is recorded")
 	Eventually(l.Problems).WithContext(ctx).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(BeEmpty())
 	// The state stays right: no work that was left over undoes it.
 	Consistently(l.Problems).WithContext(ctx).WithTimeout(3 * time.Second).WithPolling(time.Second).Should(BeEmpty())
+	// Not before: on a busy machine a manager that is killed again and again may have written nothing until now.
+	operations, complete := l.Operations()
+	GinkgoWriter.Printf("the load had %d steps, and %d operations on names, of which none was missed: %t\n", steps, operations, complete)
+	Expect(operations).To(BeNumerically(">", 0), "the history of names is recorded")
 }
 
 // election are the flags with which replicas elect a leader, a little faster than by default. A leader must not lose
@@ -82,9 +84,12 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		l := startLoad(ctx, workloads...)
 
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100))
-		for range kills {
+		for i := range kills {
 			Expect(manager.Launch(ctx)).To(Succeed())
-			// In most cases the manager lives long enough to begin its work; in some it is killed while it starts.
+			// In some cases the manager is killed while it starts; in a tenth it has begun its work, on any machine.
+			if before, _ := l.Operations(); i%10 == 0 {
+				Eventually(func() int { n, _ := l.Operations(); return n }).WithContext(ctx).Should(BeNumerically(">", before))
+			}
 			life := time.NewTimer(time.Duration(random.Int64N(int64(longestLife))))
 			select {
 			case <-life.C:

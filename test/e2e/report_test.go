@@ -17,7 +17,8 @@ import (
 // remarks are what is reported about a run at its end.
 var remarks []string
 
-// failures are the specs that failed, each with its reason and the place, in the order in which they ran.
+// failures are the specs that failed, each with the state of the fleet and then its reason and the place, in the order
+// in which they ran.
 var failures []string
 
 var _ = ReportAfterSuite("what failed", func(report Report) {
@@ -25,10 +26,10 @@ var _ = ReportAfterSuite("what failed", func(report Report) {
 		if !spec.Failed() {
 			continue
 		}
-		failures = append(failures, failureText(spec, spec.Failure))
 		for _, entry := range spec.ReportEntries {
 			failures = append(failures, entry.Name+":\n"+entry.StringRepresentation())
 		}
+		failures = append(failures, failureText(spec, spec.Failure))
 		for _, later := range spec.AdditionalFailures {
 			failures = append(failures, failureText(spec, later.Failure))
 		}

@@ -61,7 +61,9 @@ type Load struct {
 	hub      dynamic.Interface
 	clusters []*cluster
 
-	stop    context.CancelFunc
+	// stop ends the load, closeHistory the record of its history as well.
+	stop, closeHistory context.CancelFunc
+
 	working sync.WaitGroup
 	// steps counts the steps in all clusters.
 	steps   atomic.Int64
@@ -111,10 +113,11 @@ func Start(ctx context.Context, fleet Fleet, target string, seed uint64, names .
 		c.uid = kubeSystem.GetUID()
 		l.clusters = append(l.clusters, c)
 	}
-	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
-	if err := l.watchHistory(working); err != nil {
-		stop()
+	watching, closeHistory := context.WithCancel(context.WithoutCancel(ctx))
+	working, stop := context.WithCancel(watching)
+	l.stop, l.closeHistory = stop, closeHistory
+	if err := l.watchHistory(watching); err != nil {
+		closeHistory()
 		return nil, err
 	}
 	for _, c := range l.clusters {
@@ -133,6 +136,9 @@ func (l *Load) Operations() (n int, complete bool) {
 	defer l.history.mu.Unlock()
 	return l.history.names.Len(), !l.history.incomplete
 }
+
+// Close ends the load and the record of its history. That goes on after Stop, since what was requested is still done.
+func (l *Load) Close() { l.closeHistory() }
 
 // Stop ends the load, and returns the number of its steps. It fails if a request to a workload cluster failed; nothing
 // that Masthead does may have that effect.
