@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -27,7 +29,7 @@ const poolProvider = "//iam.googleapis.com/projects/123456789/locations/global/w
 // issuer is what a cloud knows of the hub.
 func (w *world) issuer(t *testing.T) fakecloud.Hub {
 	t.Helper()
-	h, err := fakecloud.NewHub(t.Context(), w.config)
+	h, err := fakecloud.NewHub(t.Context(), w.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func (w *world) issuer(t *testing.T) fakecloud.Hub {
 func (w *world) account(t *testing.T, name string, labels map[string]string) *corev1.ServiceAccount {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, Labels: labels}}
-	w.create(t, account)
+	w.Create(t, account)
 	return account
 }
 
@@ -52,7 +54,7 @@ func forImports(value string) map[string]string {
 func (w *world) grants(t *testing.T, account string) (takeBack func()) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tokens-of-" + account}
-	w.create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+	w.Create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{account}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{account}, Verbs: []string{"create"}},
 	}})
@@ -60,9 +62,9 @@ func (w *world) grants(t *testing.T, account string) (takeBack func()) {
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: serviceAccountNamespace, Name: serviceAccount}},
 	}
-	w.create(t, binding)
+	w.Create(t, binding)
 	return func() {
-		if err := w.hub.Delete(t.Context(), binding); err != nil {
+		if err := w.Client.Delete(t.Context(), binding); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +76,7 @@ func (w *world) federated(account string) *fleetv1alpha1.ImportKubeconfig {
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: &fleetv1alpha1.GoogleWorkloadIdentity{
 			ServiceAccountName: fleetv1alpha1.HubServiceAccountName(account), Audience: poolProvider,
-			STSEndpoint: fleetv1alpha1.HTTPSURL(w.tokens.URL() + "/v1/token"), CredentialsEndpoint: fleetv1alpha1.HTTPSURL(w.tokens.URL()),
+			STSEndpoint: fleetv1alpha1.HTTPSURL(w.Tokens.URL() + "/v1/token"), CredentialsEndpoint: fleetv1alpha1.HTTPSURL(w.Tokens.URL()),
 		}},
 	}
 }
@@ -87,15 +89,15 @@ func TestGKEImportWithWorkloadIdentity(t *testing.T) {
 	w := modern(t)
 	w.account(t, account, forImports("true"))
 	w.grants(t, account)
-	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, fakecloud.Always(federated))
-	w.tokens.AddImpersonation(email, federated, w.api(t, name, reader).Token)
+	w.Tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, fakecloud.Always(federated))
+	w.Tokens.AddImpersonation(email, federated, w.CreateAPI(t, name, importertest.Reader).Token)
 	k := w.federated(account)
 	k.Google.WorkloadIdentity.ServiceAccountEmail = email
 	w.live(t, w.gkeLife(t, name, k))
 
-	config := rest.AnonymousClientConfig(w.config)
-	config.BearerToken = w.tokens.Shown()
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	config := rest.AnonymousClientConfig(w.Config)
+	config.BearerToken = w.Tokens.Shown()
+	c, err := client.New(config, client.Options{Scheme: controllertest.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,24 +110,24 @@ func TestGKEImportWithWorkloadIdentity(t *testing.T) {
 func TestAKSImportWithWorkloadIdentity(t *testing.T) {
 	const name, account = "aks-federated", "identity-of-aks"
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
+	w.Cloud.FailOnMutation(t)
 	principal := fakecloud.ServicePrincipal{TenantID: "77777777-2222-3333-4444-555555555555", ClientID: "88888888-2222-3333-4444-555555555555"}
 	w.account(t, account, forImports("true"))
 	w.grants(t, account)
-	w.tokens.AddFederatedCredential(w.issuer(t), principal, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)
+	w.Tokens.AddFederatedCredential(w.issuer(t), principal, metav1.NamespaceDefault, account, w.CreateAPI(t, name, importertest.Reader).Token)
 	imp := w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.Tokens.URL(),
 			WorkloadIdentity: &fleetv1alpha1.AzureWorkloadIdentity{ServiceAccountName: account},
 		},
 	}, entraID).imp
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
 	_, k := w.kubeconfig(t, imp)
 	works(t, k)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
-	w.unimport(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	w.Unimport(t, imp)
 }
 
 // TestServiceAccountWithoutGrant: the attacker may write ClusterImports, and names a ServiceAccount of the namespace
@@ -134,32 +136,32 @@ func TestAKSImportWithWorkloadIdentity(t *testing.T) {
 func TestServiceAccountWithoutGrant(t *testing.T) {
 	const name, account = "gke-granted", "identity-to-grant"
 	w := modern(t)
-	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)
+	w.Tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.CreateAPI(t, name, importertest.Reader).Token)
 	imp := w.gkeLife(t, name, w.federated(account)).imp
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
 	takeBack := w.grants(t, account)
-	w.touch(t, imp, reflection.GKECluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotFound)
+	w.TouchManaged(t, imp, reflection.GKECluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotFound)
 	created := w.account(t, account, forImports("of-another-import"))
-	w.touch(t, imp, reflection.GKECluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonCredentialsNotAllowed)
+	w.TouchManaged(t, imp, reflection.GKECluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonCredentialsNotAllowed)
 	created.Labels = forImports(string(imp.UID))
-	if err := w.hub.Update(t.Context(), created); err != nil {
+	if err := w.Client.Update(t.Context(), created); err != nil {
 		t.Fatal(err)
 	}
-	w.touch(t, imp, reflection.GKECluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	w.TouchManaged(t, imp, reflection.GKECluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
 	_, k := w.kubeconfig(t, imp)
 	works(t, k)
 	takeBack()
-	w.touch(t, imp, reflection.GKECluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
-	err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
+	w.TouchManaged(t, imp, reflection.GKECluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
+	err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("want the kubeconfig withdrawn, got %v", err)
 	}
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }
 
 // TestNoRoleOfOursGivesTokens: with a right to the tokens of every ServiceAccount, anyone who may write a ClusterImport

@@ -16,6 +16,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 )
 
 // BenchmarkImports imports a number of EKS clusters at once, each with two node pools. It reports how long that takes,
@@ -33,7 +34,7 @@ func BenchmarkImports(b *testing.B) {
 
 func importMany(b *testing.B, n int) {
 	b.Helper()
-	w, stop, err := startWorld(b.Context(), modernKinds())
+	w, stop, err := startWorld(b.Context(), importertest.ModernKinds())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,26 +43,26 @@ func importMany(b *testing.B, n int) {
 			b.Error(err)
 		}
 	}()
-	api := w.api(b, "many", reader)
+	api := w.CreateAPI(b, "many", importertest.Reader)
 	all := make([]*fleetv1alpha1.ClusterImport, n)
 	var took []time.Duration
 	sent := rights.count()
 	for i := range all {
 		cluster := fmt.Sprintf("cafe%04x", i)
-		w.cloud.AddEKS(fakecloud.EKS{
-			Region: region, Name: cluster, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}, {Name: "green"}},
-			Subnets: []fakecloud.Subnet{{ID: fmt.Sprintf("subnet-%08x", i), Zone: region + "a", CIDR: "10.20.0.0/20", Public: true}},
+		w.Cloud.AddEKS(fakecloud.EKS{
+			Region: importertest.Region, Name: cluster, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}, {Name: "green"}},
+			Subnets: []fakecloud.Subnet{{ID: fmt.Sprintf("subnet-%08x", i), Zone: importertest.Region + "a", CIDR: "10.20.0.0/20", Public: true}},
 		})
-		all[i] = importOfEKS("shop-"+cluster, cluster, "blue", "green")
+		all[i] = importertest.NewEKSImport("shop-"+cluster, cluster, "blue", "green")
 	}
 	began := time.Now()
 	for _, imp := range all {
-		w.create(b, imp)
+		w.Create(b, imp)
 	}
 	for _, imp := range all {
-		w.waitFor(b, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-		w.waitFor(b, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
-		w.waitFor(b, imp, fleetv1alpha1.ConditionNodePoolsComplete, fleetv1alpha1.ReasonAllPoolsShown)
+		w.WaitForReason(b, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+		w.WaitForReason(b, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+		w.WaitForReason(b, imp, fleetv1alpha1.ConditionNodePoolsComplete, fleetv1alpha1.ReasonAllPoolsShown)
 		took = append(took, time.Since(began))
 	}
 	b.ReportMetric(took[0].Seconds(), "s/first")
@@ -72,17 +73,17 @@ func importMany(b *testing.B, n int) {
 	for _, imp := range all {
 		before := imp.DeepCopy()
 		imp.Annotations = map[string]string{"looked": "at"}
-		if err := w.hub.Patch(b.Context(), imp, client.MergeFrom(before)); err != nil {
+		if err := w.Client.Patch(b.Context(), imp, client.MergeFrom(before)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	now := w.atRest(b)
 	b.ReportMetric(float64(now-sent)/(passesSince(b, passes)), "requests/look")
 
-	if err := w.stopCloud(); err != nil {
+	if err := w.StopCloud(); err != nil {
 		b.Error(err)
 	}
-	w.cloud = nil
+	w.Cloud = nil
 	with := heap()
 	if err := w.stopImporter(); err != nil {
 		b.Error(err)
@@ -95,7 +96,7 @@ func (w *world) atRest(b *testing.B) int {
 	b.Helper()
 	const quiet = 3 * time.Second
 	last, since := rights.count(), time.Now()
-	eventually(b, "the importer is at rest", func() (bool, string) {
+	importertest.Eventually(b, "the importer is at rest", func() (bool, string) {
 		if now := rights.count(); now != last {
 			last, since = now, time.Now()
 		}

@@ -25,7 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
@@ -70,20 +72,20 @@ type killed struct {
 // each created once.
 func TestImportSurvivesKills(t *testing.T) {
 	all := modern(t)
-	all.cloud.FailOnMutation(t)
+	all.Cloud.FailOnMutation(t)
 	if err := all.stopImporter(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { all.stopImporter = inBackground(context.Background(), all.runImporter) }()
+	defer func() { all.stopImporter = importertest.RunInBackground(context.Background(), all.runImporter) }()
 	// Tokens that outlive the test: on a busy machine each pass would have to renew the short ones of the other tests, and
 	// there would be none in which nothing is written.
-	own := *all
-	own.tokens = fakecloud.NewTokenEndpoint(3600)
-	defer own.tokens.Close()
-	w := &own
+	hub := *all.Hub
+	hub.Tokens = fakecloud.NewTokenEndpoint(3600)
+	defer hub.Tokens.Close()
+	w := &world{Hub: &hub}
 	starts := importer.NewStarts(importer.Options{
 		Credentials:           credentials.Options{AllowLoopback: true},
-		AllowedTokenEndpoints: []string{w.tokens.URL() + "/"}, TokenAuthorities: w.tokens.Authority(),
+		AllowedTokenEndpoints: []string{w.Tokens.URL() + "/"}, TokenAuthorities: w.Tokens.Authority(),
 	})
 	for name, l := range map[string]life{
 		"EKS": w.eksLife(t, "kill-eks", "cafe4568"), "AKS": w.killedAKS(t), "GKE": w.killedGKE(t), "ServiceAccount": w.killedAccount(t),
@@ -130,12 +132,12 @@ func (w *world) killedAKS(t *testing.T) life {
 	principal := fakecloud.ServicePrincipal{
 		TenantID: "66666666-2222-3333-4444-555555555555", ClientID: "77777777-2222-3333-4444-555555555555", Secret: "of-who-is-killed",
 	}
-	w.tokens.AddServicePrincipal(principal, w.api(t, name, reader).Token)
-	w.create(t, credentialsSecret(name, map[string][]byte{"secret": []byte(principal.Secret)}))
+	w.Tokens.AddServicePrincipal(principal, w.CreateAPI(t, name, importertest.Reader).Token)
+	w.Create(t, credentialsSecret(name, map[string][]byte{"secret": []byte(principal.Secret)}))
 	return w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.Tokens.URL(),
 			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "secret"},
 		},
 	}, entraID)
@@ -148,7 +150,7 @@ func (w *world) killedGKE(t *testing.T) life {
 	const name, account = "kill-gke", "identity-of-who-is-killed"
 	w.account(t, account, forImports("true"))
 	w.grants(t, account)
-	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)
+	w.Tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.CreateAPI(t, name, importertest.Reader).Token)
 	return w.gkeLife(t, name, w.federated(account))
 }
 
@@ -167,10 +169,13 @@ func (w *world) killedAccount(t *testing.T) life {
 // killed creates the ClusterImport of a life.
 func (w *world) killed(t *testing.T, starts *importer.Starts, l life, most int) *killed {
 	t.Helper()
-	imp := newImport(l.imp.Name, *l.imp.Spec.DeepCopy())
+	imp := importertest.NewImport(l.imp.Name, *l.imp.Spec.DeepCopy())
 	imp.Spec.Pause = fleetv1alpha1.ImportPauseStrict
-	w.create(t, imp)
-	c, err := client.NewWithWatch(rights.asServiceAccount(w.config), client.Options{Scheme: scheme, Mapper: w.hub.RESTMapper()})
+	w.Create(t, imp)
+	c, err := client.NewWithWatch(
+		rights.asServiceAccount(w.Config),
+		client.Options{Scheme: controllertest.Scheme(), Mapper: w.Client.RESTMapper()},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +198,7 @@ func (k *killed) start() {
 // after is called after each write. It kills the process if this write has not had all its kills yet.
 func (k *killed) after(verb string, dryRun bool, obj client.Object, err error) error {
 	kind := obj.GetObjectKind().GroupVersionKind().Kind
-	if known, unknown := k.hub.GroupVersionKindFor(obj); unknown == nil {
+	if known, unknown := k.Client.GroupVersionKindFor(obj); unknown == nil {
 		kind = known.Kind
 	}
 	if err != nil || dryRun || strings.HasPrefix(kind, "SelfSubject") {
@@ -289,7 +294,7 @@ func (k *killed) until(what string, done func() (bool, string)) {
 func (k *killed) core() {
 	k.t.Helper()
 	for _, kind := range []string{"Cluster", "MachinePool"} {
-		for _, o := range k.labelled(k.t, k.imp, clusterv1.GroupVersion.WithKind(kind)) {
+		for _, o := range k.ListLabelled(k.t, k.imp, clusterv1.GroupVersion.WithKind(kind)) {
 			finalizers := []string{"core.example.org/" + strings.ToLower(kind)}
 			if !o.GetDeletionTimestamp().IsZero() {
 				if isPaused(&o) {
@@ -301,7 +306,7 @@ func (k *killed) core() {
 				continue
 			}
 			o.SetFinalizers(finalizers)
-			if err := k.hub.Update(k.t.Context(), &o); client.IgnoreNotFound(err) != nil {
+			if err := k.Client.Update(k.t.Context(), &o); client.IgnoreNotFound(err) != nil {
 				k.t.Fatal(err)
 			}
 			k.wrote = true
@@ -344,11 +349,11 @@ func (k *killed) objects() []unstructured.Unstructured {
 	cloud := reflection.Cloud(k.imp.Spec.Cloud())
 	gvks := append(reflection.ReflectedKinds(cloud), corev1.SchemeGroupVersion.WithKind("Secret"))
 	for _, kind := range reflection.Kinds(cloud) {
-		gvks = append(gvks, k.managed(k.t, kind))
+		gvks = append(gvks, k.ManagedKind(k.t, kind))
 	}
 	var all []unstructured.Unstructured
 	for _, gvk := range gvks {
-		all = append(all, k.labelled(k.t, k.imp, gvk)...)
+		all = append(all, k.ListLabelled(k.t, k.imp, gvk)...)
 	}
 	return all
 }
@@ -415,7 +420,7 @@ func (k *killed) isSafe() {
 func (k *killed) isImported() {
 	k.t.Helper()
 	k.until("the cluster is imported", func() (bool, string) {
-		if err := k.hub.Get(k.t.Context(), client.ObjectKeyFromObject(k.imp), k.imp); err != nil {
+		if err := k.Client.Get(k.t.Context(), client.ObjectKeyFromObject(k.imp), k.imp); err != nil {
 			return false, err.Error()
 		}
 		pools := meta.FindStatusCondition(k.imp.Status.Conditions, fleetv1alpha1.ConditionNodePoolsComplete)
@@ -433,18 +438,18 @@ func (k *killed) changes(l life) {
 	k.t.Helper()
 	version, replicas := l.changes()
 	cloud := reflection.Cloud(k.imp.Spec.Cloud())
-	k.touch(k.t, k.imp, reflection.Kinds(cloud)[0])
-	k.touch(k.t, k.imp, l.shownBy)
+	k.TouchManaged(k.t, k.imp, reflection.Kinds(cloud)[0])
+	k.TouchManaged(k.t, k.imp, l.shownBy)
 	kinds := reflection.ReflectedKinds(cloud)
 	controlPlane, pool := kinds[len(kinds)-4], clusterv1.GroupVersion.WithKind("MachinePool")
 	k.until("the change is reflected", func() (bool, string) {
-		for _, o := range k.labelled(k.t, k.imp, controlPlane) {
+		for _, o := range k.ListLabelled(k.t, k.imp, controlPlane) {
 			if now, _, _ := unstructured.NestedString(o.Object, "spec", "version"); strings.TrimPrefix(now, "v") != version {
 				return false, now
 			}
 		}
 		sizes := []int64{}
-		for _, o := range k.labelled(k.t, k.imp, pool) {
+		for _, o := range k.ListLabelled(k.t, k.imp, pool) {
 			size, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 			sizes = append(sizes, size)
 		}
@@ -459,7 +464,7 @@ func (k *killed) loses(l life) {
 	if !l.goes() {
 		k.t.Fatal("the pool was not there")
 	}
-	k.touch(k.t, k.imp, l.shownBy)
+	k.TouchManaged(k.t, k.imp, l.shownBy)
 	gone := reflection.PoolName(k.imp.Name, l.pools[1])
 	k.until("the pool is gone", func() (bool, string) {
 		now := k.shapes()
@@ -479,12 +484,12 @@ func (k *killed) unimport() {
 	for _, o := range k.objects() {
 		whole[k.level(o.GroupVersionKind())]++
 	}
-	if err := k.hub.Delete(k.t.Context(), k.imp); err != nil {
+	if err := k.Client.Delete(k.t.Context(), k.imp); err != nil {
 		k.t.Fatal(err)
 	}
 	k.whole = whole
 	k.until("the import is gone", func() (bool, string) {
-		err := k.hub.Get(k.t.Context(), client.ObjectKeyFromObject(k.imp), &fleetv1alpha1.ClusterImport{})
+		err := k.Client.Get(k.t.Context(), client.ObjectKeyFromObject(k.imp), &fleetv1alpha1.ClusterImport{})
 		left := k.shapes()
 		return apierrors.IsNotFound(err), fmt.Sprint(err, left)
 	})
@@ -494,7 +499,7 @@ func (k *killed) unimport() {
 	k.whole = nil
 	// The garbage collector removes what the provider published, with the managed resource that owns it.
 	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.imp.Namespace, Name: k.imp.Name + "-import-connection"}}
-	if err := k.hub.Delete(k.t.Context(), published); client.IgnoreNotFound(err) != nil {
+	if err := k.Client.Delete(k.t.Context(), published); client.IgnoreNotFound(err) != nil {
 		k.t.Fatal(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -43,13 +44,13 @@ type life struct {
 // nothing.
 func (w *world) live(t *testing.T, l life) {
 	t.Helper()
-	w.cloud.FailOnMutation(t)
+	w.Cloud.FailOnMutation(t)
 	imp := l.imp
 	imp.Spec.Enroll = "gold"
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	capi := &clusterv1.Cluster{}
-	if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil {
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil {
 		t.Fatal(err)
 	}
 	if capi.Labels[fleetv1alpha1.EnrollLabel] != "gold" || capi.Labels[fleetv1alpha1.ImportedLabel] != "true" {
@@ -60,24 +61,24 @@ func (w *world) live(t *testing.T, l life) {
 		name := reflection.PoolName(imp.Name, pool)
 		return []string{"MachinePool/" + name, infraPool[len(infraPool)-3].Kind + "/" + name}
 	}
-	eventually(t, "both pools are reflected", func() (bool, string) {
-		all := w.made(t, imp)
+	importertest.Eventually(t, "both pools are reflected", func() (bool, string) {
+		all := w.ListMade(t, imp)
 		return containsAll(all, append(of(l.pools[0]), of(l.pools[1])...)), fmt.Sprint(all)
 	})
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
-	w.everythingIsPausedAndOnlyObserves(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	w.CheckPausedAndObserving(t, imp)
 	w.credentialsRotate(t, l)
 	w.changesAreReflected(t, l)
 
 	if !l.goes() {
 		t.Fatal("the pool was not there")
 	}
-	w.touch(t, imp, l.shownBy)
-	eventually(t, "the reflection of the pool is gone, and nothing else", func() (bool, string) {
-		all := w.made(t, imp)
+	w.TouchManaged(t, imp, l.shownBy)
+	importertest.Eventually(t, "the reflection of the pool is gone, and nothing else", func() (bool, string) {
+		all := w.ListMade(t, imp)
 		return containsAll(all, of(l.pools[0])) && !slices.ContainsFunc(of(l.pools[1]), func(o string) bool { return slices.Contains(all, o) }), fmt.Sprint(all)
 	})
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }
 
 // changesAreReflected upgrades the cluster and scales a pool in the cloud, and enrols the cluster with another class,
@@ -88,29 +89,29 @@ func (w *world) changesAreReflected(t *testing.T, l life) {
 	version, replicas := l.changes()
 	before := imp.DeepCopy()
 	imp.Spec.Enroll = "silver"
-	if err := w.hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+	if err := w.Client.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	w.touch(t, imp, reflection.Kinds(reflection.Cloud(imp.Spec.Cloud()))[0])
-	w.touch(t, imp, l.shownBy)
+	w.TouchManaged(t, imp, reflection.Kinds(reflection.Cloud(imp.Spec.Cloud()))[0])
+	w.TouchManaged(t, imp, l.shownBy)
 	controlPlane := &unstructured.Unstructured{}
 	kinds := reflection.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
 	controlPlane.SetGroupVersionKind(kinds[len(kinds)-4])
-	eventually(t, "the control plane has the version "+version, func() (bool, string) {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), controlPlane); err != nil {
+	importertest.Eventually(t, "the control plane has the version "+version, func() (bool, string) {
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), controlPlane); err != nil {
 			return false, err.Error()
 		}
 		now, _, _ := unstructured.NestedString(controlPlane.Object, "spec", "version")
 		return strings.TrimPrefix(now, "v") == version, now
 	})
 	pool := &clusterv1.MachinePool{}
-	eventually(t, "the pool has another size", func() (bool, string) {
-		err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: reflection.PoolName(imp.Name, l.pools[0])}, pool)
+	importertest.Eventually(t, "the pool has another size", func() (bool, string) {
+		err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: reflection.PoolName(imp.Name, l.pools[0])}, pool)
 		return err == nil && pool.Spec.Replicas != nil && int64(*pool.Spec.Replicas) == replicas, fmt.Sprint(err)
 	})
 	capi := &clusterv1.Cluster{}
-	eventually(t, "the Cluster has the next label", func() (bool, string) {
-		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi)
+	importertest.Eventually(t, "the Cluster has the next label", func() (bool, string) {
+		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), capi)
 		return err == nil && capi.Labels[fleetv1alpha1.EnrollLabel] == "silver", fmt.Sprint(err, capi.Labels)
 	})
 }
@@ -131,9 +132,9 @@ func (w *world) credentialsRotate(t *testing.T, l life) {
 	if l.rotates != nil {
 		l.rotates()
 	}
-	eventually(t, "the kubeconfig follows the token", func() (bool, string) {
+	importertest.Eventually(t, "the kubeconfig follows the token", func() (bool, string) {
 		if l.publishedBy != (reflection.Kind{}) {
-			w.touch(t, l.imp, l.publishedBy)
+			w.TouchManaged(t, l.imp, l.publishedBy)
 		}
 		now, after := w.kubeconfig(t, l.imp)
 		if after.Token() == before.Token() {
@@ -151,7 +152,7 @@ func (w *world) credentialsRotate(t *testing.T, l life) {
 func (w *world) kubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport) (*corev1.Secret, *credentials.Credentials) {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, secret); err != nil {
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, secret); err != nil {
 		t.Fatal(err)
 	}
 	parsed, err := credentials.Parse(secret.Data["value"], credentials.Options{AllowLoopback: true})
@@ -178,17 +179,21 @@ func works(t *testing.T, k *credentials.Credentials) {
 // eksLife is a cluster of EKS, with the token that ClusterAuth publishes.
 func (w *world) eksLife(t *testing.T, name, cluster string) life {
 	t.Helper()
-	w.addEKS(t, cluster, "blue", "green")
+	w.AddEKS(t, cluster, "blue", "green")
 	return life{
-		imp:   withRouteTable(importOfEKS(name, cluster, "blue", "green")),
+		imp:   withRouteTable(importertest.NewEKSImport(name, cluster, "blue", "green")),
 		pools: [2]string{"blue", "green"},
-		goes:  func() bool { return w.cloud.RemoveNodeGroup(region, cluster, "green") }, shownBy: reflection.EKSNodeGroup,
+		goes:  func() bool { return w.Cloud.RemoveNodeGroup(importertest.Region, cluster, "green") }, shownBy: reflection.EKSNodeGroup,
 		changes: func() (string, int64) {
-			w.cloud.ChangeEKS(region, cluster, map[string]any{"version": "1.32", "endpoint": "https://moved.eu-central-1.eks.example.org"})
-			w.cloud.AddNodeGroup(region, cluster, fakecloud.NodeGroup{Name: "blue", Min: 2, Desired: 3, Max: 9})
+			w.Cloud.ChangeEKS(
+				importertest.Region,
+				cluster,
+				map[string]any{"version": "1.32", "endpoint": "https://moved.eu-central-1.eks.example.org"},
+			)
+			w.Cloud.AddNodeGroup(importertest.Region, cluster, fakecloud.NodeGroup{Name: "blue", Min: 2, Desired: 3, Max: 9})
 			return "1.32", 3
 		},
-		rotates: w.cloud.RotateTokens, publishedBy: reflection.EKSClusterAuth,
+		rotates: w.Cloud.RotateTokens, publishedBy: reflection.EKSClusterAuth,
 	}
 }
 
@@ -202,7 +207,7 @@ func TestEKSImport(t *testing.T) { modern(t).live(t, modern(t).eksLife(t, "shop"
 
 // TestLegacyEKSImport: a hub with the cluster-scoped managed resources of AWS alone.
 func TestLegacyEKSImport(t *testing.T) {
-	legacy, stop, err := startWorld(t.Context(), legacyKinds())
+	legacy, stop, err := startWorld(t.Context(), importertest.LegacyKinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,28 +235,37 @@ const resourceGroup = "shop-group"
 func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeconfig, change func(*fakecloud.AKS)) life {
 	t.Helper()
 	cluster := fakecloud.AKS{
-		ResourceGroup: resourceGroup, Name: name, Location: "westeurope",
-		API: w.api(t, name, reader), Admin: w.api(t, name+"-admin", admin), NodePools: []fakecloud.AKSNodePool{{Name: "apps"}},
+		ResourceGroup: resourceGroup,
+		Name:          name,
+		Location:      "westeurope",
+		API: w.CreateAPI(
+			t,
+			name,
+			importertest.Reader,
+		),
+		Admin:     w.CreateAPI(t, name+"-admin", importertest.Admin),
+		NodePools: []fakecloud.AKSNodePool{{Name: "apps"}},
 	}
 	if change != nil {
 		change(&cluster)
 	}
-	w.cloud.AddAKS(cluster)
+	w.Cloud.AddAKS(cluster)
 	return life{
-		imp: newImport(name, fleetv1alpha1.ClusterImportSpec{
+		imp: importertest.NewImport(name, fleetv1alpha1.ClusterImportSpec{
 			AKS:        &fleetv1alpha1.AKSImport{ResourceGroupName: resourceGroup, ClusterName: name, Location: "westeurope"},
 			NodePools:  fleetv1alpha1.ImportNodePools{Names: []string{"apps"}},
 			Kubeconfig: k,
 		}),
-		pools: [2]string{"system", "apps"},
-		goes:  func() bool { return w.cloud.RemoveAKSNodePool(fakecloud.AKSClusterID(resourceGroup, name), "apps") }, shownBy: reflection.AKSNodePool,
+		pools:   [2]string{"system", "apps"},
+		goes:    func() bool { return w.Cloud.RemoveAKSNodePool(fakecloud.AKSClusterID(resourceGroup, name), "apps") },
+		shownBy: reflection.AKSNodePool,
 		changes: func() (string, int64) {
-			w.cloud.ChangeAKS(fakecloud.AKSClusterID(resourceGroup, name), map[string]any{
+			w.Cloud.ChangeAKS(fakecloud.AKSClusterID(resourceGroup, name), map[string]any{
 				"currentKubernetesVersion": "1.32.4", "defaultNodePool": map[string]any{"nodeCount": 4, "maxCount": 9},
 			})
 			return "1.32.4", 4
 		},
-		rotates: w.cloud.RotateTokens, publishedBy: reflection.AKSCluster,
+		rotates: w.Cloud.RotateTokens, publishedBy: reflection.AKSCluster,
 	}
 }
 
@@ -264,12 +278,12 @@ func TestAKSImportWithEntraID(t *testing.T) {
 	principal := fakecloud.ServicePrincipal{
 		TenantID: "11111111-2222-3333-4444-555555555555", ClientID: "22222222-2222-3333-4444-555555555555", Secret: "of-the-principal",
 	}
-	modern(t).tokens.AddServicePrincipal(principal, modern(t).api(t, name, reader).Token)
-	modern(t).create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(principal.Secret)}))
+	modern(t).Tokens.AddServicePrincipal(principal, modern(t).CreateAPI(t, name, importertest.Reader).Token)
+	modern(t).Create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(principal.Secret)}))
 	l := modern(t).aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: modern(t).tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: modern(t).Tokens.URL(),
 			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: "principal", Key: "secret"},
 		},
 	}, entraID)
@@ -286,40 +300,43 @@ func entraID(cluster *fakecloud.AKS) {
 // TestAdministratorOfAKSIsOnlyUsedOnRequest: the connection Secret always holds the cluster administrator's kubeconfig,
 // too.
 func TestAdministratorOfAKSIsOnlyUsedOnRequest(t *testing.T) {
-	modern(t).cloud.FailOnMutation(t)
+	modern(t).Cloud.FailOnMutation(t)
 	imp := modern(t).aksLife(t, "kubelogin", nil, entraID).imp
-	modern(t).create(t, imp)
-	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigRefused)
+	modern(t).Create(t, imp)
+	modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigRefused)
 	key := client.ObjectKey{Namespace: imp.Namespace, Name: "kubelogin-kubeconfig"}
-	if err := modern(t).hub.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+	if err := modern(t).Client.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no kubeconfig where the user's is refused, got %v", err)
 	}
 	before := imp.DeepCopy()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{User: fleetv1alpha1.KubeconfigUserAdmin}
-	if err := modern(t).hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+	if err := modern(t).Client.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
-	modern(t).unimport(t, imp)
+	modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
+	modern(t).Unimport(t, imp)
 }
 
 // gkeLife is a cluster of GKE, which lists its pools itself.
 func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeconfig) life {
 	t.Helper()
 	const location = "europe-west3"
-	w.cloud.AddGKE(fakecloud.GKE{
-		Location: location, Name: name, API: w.api(t, name, reader), NodePools: []fakecloud.GKENodePool{{Name: "blue"}, {Name: "green"}},
+	w.Cloud.AddGKE(fakecloud.GKE{
+		Location:  location,
+		Name:      name,
+		API:       w.CreateAPI(t, name, importertest.Reader),
+		NodePools: []fakecloud.GKENodePool{{Name: "blue"}, {Name: "green"}},
 	})
 	return life{
-		imp: newImport(name, fleetv1alpha1.ClusterImportSpec{
+		imp: importertest.NewImport(name, fleetv1alpha1.ClusterImportSpec{
 			GKE: &fleetv1alpha1.GKEImport{Location: location, ClusterName: name}, Kubeconfig: k,
 		}),
 		pools: [2]string{"blue", "green"},
-		goes:  func() bool { return w.cloud.RemoveGKENodePool("", location, name, "green") }, shownBy: reflection.GKECluster,
+		goes:  func() bool { return w.Cloud.RemoveGKENodePool("", location, name, "green") }, shownBy: reflection.GKECluster,
 		changes: func() (string, int64) {
 			const version = "1.32.1-gke.1200003"
-			w.cloud.ChangeGKE("", location, name, map[string]any{"masterVersion": version})
-			w.cloud.AddGKENodePool("", location, name, fakecloud.GKENodePool{Name: "blue", NodesPerZone: 2, AtProvider: map[string]any{
+			w.Cloud.ChangeGKE("", location, name, map[string]any{"masterVersion": version})
+			w.Cloud.AddGKENodePool("", location, name, fakecloud.GKENodePool{Name: "blue", NodesPerZone: 2, AtProvider: map[string]any{
 				"autoscaling": map[string]any{"maxNodeCount": 9},
 			}})
 			return version, 2
@@ -329,11 +346,11 @@ func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 
 func TestGKEImport(t *testing.T) {
 	const name = "gke"
-	key, err := modern(t).tokens.GoogleKey("/google/"+name, modern(t).api(t, name, reader).Token)
+	key, err := modern(t).Tokens.GoogleKey("/google/"+name, modern(t).CreateAPI(t, name, importertest.Reader).Token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	modern(t).create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
+	modern(t).Create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
 	modern(t).live(t, modern(t).gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: "google", Key: "key.json"}},
@@ -343,24 +360,24 @@ func TestGKEImport(t *testing.T) {
 // TestGKEAutopilotImport: the provider's webhook refuses what GKE reports of logging and monitoring.
 func TestGKEAutopilotImport(t *testing.T) {
 	const name, location = "autopilot", "europe-west4"
-	modern(t).cloud.AddGKE(fakecloud.GKE{Location: location, Name: name, Autopilot: true})
-	imp := newImport(name, fleetv1alpha1.ClusterImportSpec{
+	modern(t).Cloud.AddGKE(fakecloud.GKE{Location: location, Name: name, Autopilot: true})
+	imp := importertest.NewImport(name, fleetv1alpha1.ClusterImportSpec{
 		GKE:        &fleetv1alpha1.GKEImport{Location: location, ClusterName: name},
 		Kubeconfig: &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone},
 	})
-	modern(t).create(t, imp)
-	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	controlPlane := modern(t).labelled(t, imp, reflection.ReflectedKinds(reflection.GKE)[1])
+	modern(t).Create(t, imp)
+	modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	controlPlane := modern(t).ListLabelled(t, imp, reflection.ReflectedKinds(reflection.GKE)[1])
 	if autopilot, _, _ := unstructured.NestedBool(controlPlane[0].Object, "spec", "enableAutopilot"); !autopilot {
 		t.Errorf("the control plane is not one of Autopilot: %v", controlPlane[0].Object["spec"])
 	}
-	modern(t).unimport(t, imp)
+	modern(t).Unimport(t, imp)
 }
 
 // TestImportWithATokenOfTheUser: the user keeps a token in a Secret.
 func TestImportWithATokenOfTheUser(t *testing.T) {
 	const name = "token"
-	api := modern(t).api(t, name, reader)
+	api := modern(t).CreateAPI(t, name, importertest.Reader)
 	token := func() map[string][]byte {
 		value, err := api.Token(t.Context())
 		if err != nil {
@@ -369,14 +386,14 @@ func TestImportWithATokenOfTheUser(t *testing.T) {
 		return map[string][]byte{"token": []byte(value)}
 	}
 	secret := credentialsSecret("of-the-user", token())
-	modern(t).create(t, secret)
+	modern(t).Create(t, secret)
 	l := modern(t).gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: secret.Name, Key: "token"},
 	})
 	l.publishedBy = reflection.GKECluster
 	l.rotates = func() {
 		secret.Data = token()
-		if err := modern(t).hub.Update(t.Context(), secret); err != nil {
+		if err := modern(t).Client.Update(t.Context(), secret); err != nil {
 			t.Fatal(err)
 		}
 	}

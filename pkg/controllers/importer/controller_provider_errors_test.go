@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -20,8 +21,8 @@ import (
 func (w *world) denied(t *testing.T, kind reflection.Kind) (allow func()) {
 	t.Helper()
 	name := kind.Legacy().Group + "/" + kind.Kind
-	w.cloud.Deny(name)
-	allow = func() { w.cloud.Allow(name) }
+	w.Cloud.Deny(name)
+	allow = func() { w.Cloud.Allow(name) }
 	t.Cleanup(allow)
 	return allow
 }
@@ -29,11 +30,11 @@ func (w *world) denied(t *testing.T, kind reflection.Kind) (allow func()) {
 // importDenied imports a cluster of EKS with the pool "blue", while the cloud refuses to show a kind of it.
 func (w *world) importDenied(t *testing.T, name, cluster string, kind reflection.Kind) (imp *fleetv1alpha1.ClusterImport, allow func()) {
 	t.Helper()
-	w.cloud.FailOnMutation(t)
-	w.addEKS(t, cluster, "blue")
+	w.Cloud.FailOnMutation(t)
+	w.AddEKS(t, cluster, "blue")
 	allow = w.denied(t, kind)
-	imp = importOfEKS(name, cluster, "blue")
-	w.create(t, imp)
+	imp = importertest.NewEKSImport(name, cluster, "blue")
+	w.Create(t, imp)
 	return imp, allow
 }
 
@@ -43,9 +44,9 @@ func (w *world) importDenied(t *testing.T, name, cluster string, kind reflection
 func TestProviderWithoutRights(t *testing.T) {
 	w := modern(t)
 	imp, allow := w.importDenied(t, "denied", "cafe1111", reflection.EKSCluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderError)
-	eventually(t, "the status says what the provider says", func() (bool, string) {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderError)
+	importertest.Eventually(t, "the status says what the provider says", func() (bool, string) {
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
 			return false, err.Error()
 		}
 		c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionReady)
@@ -55,33 +56,33 @@ func TestProviderWithoutRights(t *testing.T) {
 		t.Errorf("the provider lacks rights, and the status does not say so: %v", imp.Status.Conditions)
 	}
 	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
-		if there := w.labelled(t, imp, gvk); len(there) > 0 {
+		if there := w.ListLabelled(t, imp, gvk); len(there) > 0 {
 			t.Errorf("%s is reflected without having been observed", gvk.Kind)
 		}
 	}
 
 	allow()
-	w.touch(t, imp, reflection.EKSCluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.TouchManaged(t, imp, reflection.EKSCluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	pool := "MachinePool/" + reflection.PoolName(imp.Name, "blue")
-	eventually(t, "the pool is reflected", func() (bool, string) {
-		all := w.made(t, imp)
+	importertest.Eventually(t, "the pool is reflected", func() (bool, string) {
+		all := w.ListMade(t, imp)
 		return slices.Contains(all, pool), fmt.Sprint(all)
 	})
-	before, connected := w.made(t, imp), imp.Status.Kubeconfig
+	before, connected := w.ListMade(t, imp), imp.Status.Kubeconfig
 	allow = w.denied(t, reflection.EKSCluster)
-	w.touch(t, imp, reflection.EKSCluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderError)
-	if now := w.made(t, imp); !containsAll(now, before) || connected == nil || imp.Status.Kubeconfig == nil {
+	w.TouchManaged(t, imp, reflection.EKSCluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderError)
+	if now := w.ListMade(t, imp); !containsAll(now, before) || connected == nil || imp.Status.Kubeconfig == nil {
 		t.Errorf("want what there was, %v, got %v", before, now)
 	}
 	allow()
-	w.touch(t, imp, reflection.EKSCluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.TouchManaged(t, imp, reflection.EKSCluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	w.denied(t, reflection.EKSCluster)
-	w.touch(t, imp, reflection.EKSCluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderError)
-	w.unimport(t, imp)
+	w.TouchManaged(t, imp, reflection.EKSCluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderError)
+	w.Unimport(t, imp)
 }
 
 // TestProviderWithoutRightsToPools: the identity may show the cluster and not its node groups. The pool is not
@@ -89,47 +90,47 @@ func TestProviderWithoutRights(t *testing.T) {
 func TestProviderWithoutRightsToPools(t *testing.T) {
 	w := modern(t)
 	imp, allow := w.importDenied(t, "denied-pools", "cafe2222", reflection.EKSNodeGroup)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonProviderError)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionNodePoolsComplete, fleetv1alpha1.ReasonPoolsMissing)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonProviderError)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionNodePoolsComplete, fleetv1alpha1.ReasonPoolsMissing)
 	allow()
-	w.touch(t, imp, reflection.EKSNodeGroup)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.TouchManaged(t, imp, reflection.EKSNodeGroup)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	pool := "MachinePool/" + reflection.PoolName(imp.Name, "blue")
-	eventually(t, "the pool is reflected", func() (bool, string) {
-		all := w.made(t, imp)
+	importertest.Eventually(t, "the pool is reflected", func() (bool, string) {
+		all := w.ListMade(t, imp)
 		return slices.Contains(all, pool), fmt.Sprint(all)
 	})
 	w.denied(t, reflection.EKSNodeGroup)
-	w.touch(t, imp, reflection.EKSNodeGroup)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonProviderError)
-	if all := w.made(t, imp); !slices.Contains(all, pool) {
+	w.TouchManaged(t, imp, reflection.EKSNodeGroup)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonProviderError)
+	if all := w.ListMade(t, imp); !slices.Contains(all, pool) {
 		t.Errorf("a pool that cannot be looked at is not one that went: %v", all)
 	}
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }
 
 // TestThrottledProvider: the cloud refuses requests because there are too many. The import waits until the cloud
 // accepts requests again, and keeps the managed resource that it created.
 func TestThrottledProvider(t *testing.T) {
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
-	w.addEKS(t, "cafe3333")
+	w.Cloud.FailOnMutation(t)
+	w.AddEKS(t, "cafe3333")
 	const many = 1 << 20
-	w.cloud.Throttle(many)
-	t.Cleanup(func() { w.cloud.Throttle(0) })
-	imp := importOfEKS("throttled", "cafe3333")
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonProviderError)
-	cluster := w.labelled(t, imp, w.managed(t, reflection.EKSCluster))
+	w.Cloud.Throttle(many)
+	t.Cleanup(func() { w.Cloud.Throttle(0) })
+	imp := importertest.NewEKSImport("throttled", "cafe3333")
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonProviderError)
+	cluster := w.ListLabelled(t, imp, w.ManagedKind(t, reflection.EKSCluster))
 	if len(cluster) != 1 {
 		t.Fatalf("want one managed resource of the cluster, got %d", len(cluster))
 	}
-	w.cloud.Throttle(0)
-	w.touch(t, imp, reflection.EKSCluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.Cloud.Throttle(0)
+	w.TouchManaged(t, imp, reflection.EKSCluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	now := cluster[0].DeepCopy()
-	if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != cluster[0].GetUID() {
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != cluster[0].GetUID() {
 		t.Errorf("the managed resource was replaced: %v", err)
 	}
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }

@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -126,7 +128,7 @@ func (r *recorder) account(name string) {
 
 func (r *recorder) after(verb string, dryRun bool, obj client.Object, err error) error {
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	if known, err := apiutil.GVKForObject(obj, scheme); gvk.Empty() && err == nil {
+	if known, err := apiutil.GVKForObject(obj, controllertest.Scheme()); gvk.Empty() && err == nil {
 		gvk = known
 	}
 	if strings.HasPrefix(gvk.Kind, "SelfSubject") {
@@ -254,7 +256,7 @@ func (r *recorder) refuseOthers(f *interceptor.Funcs) {
 func TestRecorderSeesEveryWrite(t *testing.T) {
 	r := &recorder{seen: map[string]bool{}, lost: map[string]bool{}}
 	r.names("shop")
-	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), r.funcs())
+	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(controllertest.Scheme()).Build(), r.funcs())
 	secret := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	}

@@ -15,6 +15,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -22,7 +23,7 @@ import (
 func (w *world) change(t *testing.T, secret *corev1.Secret, key string, value []byte) {
 	t.Helper()
 	secret.Data = map[string][]byte{key: value}
-	if err := w.hub.Update(t.Context(), secret); err != nil {
+	if err := w.Client.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -32,14 +33,14 @@ func (w *world) change(t *testing.T, secret *corev1.Secret, key string, value []
 func (w *world) hasNoKubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport, secret string) {
 	t.Helper()
 	// A user has to act.
-	w.waitFor(t, imp, fleetv1alpha1.ConditionStalled, fleetv1alpha1.ReasonTokenRefused)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonTokenRefused)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionStalled, fleetv1alpha1.ReasonTokenRefused)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonTokenRefused)
 	for _, c := range imp.Status.Conditions {
 		if strings.Contains(c.Message, secret) {
 			t.Errorf("%s tells the secret: %s", c.Type, c.Message)
 		}
 	}
-	err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
+	err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("want no kubeconfig, got %v", err)
 	}
@@ -50,52 +51,52 @@ func (w *world) hasNoKubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport, 
 func TestGoogleTokensThatAreRefused(t *testing.T) {
 	const name, path = "gke-refused", "/google/gke-refused"
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
-	right, err := w.tokens.GoogleKey(path, w.api(t, name, reader).Token)
+	w.Cloud.FailOnMutation(t)
+	right, err := w.Tokens.GoogleKey(path, w.CreateAPI(t, name, importertest.Reader).Token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong, err := fakecloud.GoogleKey(w.tokens.URL() + path)
+	wrong, err := fakecloud.GoogleKey(w.Tokens.URL() + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	secret := credentialsSecret(name, map[string][]byte{"key.json": wrong})
-	w.create(t, secret)
+	w.Create(t, secret)
 	imp := w.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "key.json"}},
 	}).imp
-	w.create(t, imp)
+	w.Create(t, imp)
 	w.hasNoKubeconfig(t, imp, "PRIVATE KEY")
 
 	w.change(t, secret, "key.json", right)
-	w.touch(t, imp, reflection.GKECluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	w.TouchManaged(t, imp, reflection.GKECluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
 	_, k := w.kubeconfig(t, imp)
 	works(t, k)
 
-	w.tokens.Revoke(path)
-	t.Cleanup(func() { w.tokens.Restore(path) })
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigExpired)
-	w.tokens.Restore(path)
+	w.Tokens.Revoke(path)
+	t.Cleanup(func() { w.Tokens.Restore(path) })
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigExpired)
+	w.Tokens.Restore(path)
 	// The endpoint is left alone for a while. A fixed Secret does not wait for that.
 	w.change(t, secret, "key.json", append(right, '\n'))
-	w.touch(t, imp, reflection.GKECluster)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
-	w.unimport(t, imp)
+	w.TouchManaged(t, imp, reflection.GKECluster)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	w.Unimport(t, imp)
 }
 
 // TestEntraIDTokensThatAreRefused: the client, its secret or its tenant is not the one that Entra ID knows.
 func TestEntraIDTokensThatAreRefused(t *testing.T) {
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
+	w.Cloud.FailOnMutation(t)
 	principal := fakecloud.ServicePrincipal{
 		TenantID: "33333333-2222-3333-4444-555555555555", ClientID: "44444444-2222-3333-4444-555555555555", Secret: "of-this-principal",
 	}
 	const another = "55555555-2222-3333-4444-555555555555"
-	w.tokens.AddServicePrincipal(principal, w.api(t, "entra-refused", reader).Token)
+	w.Tokens.AddServicePrincipal(principal, w.CreateAPI(t, "entra-refused", importertest.Reader).Token)
 	secret := credentialsSecret("principal-refused", map[string][]byte{"secret": []byte(principal.Secret), "old": []byte("of-last-year")})
-	w.create(t, secret)
+	w.Create(t, secret)
 	for name, tc := range map[string]struct{ tenant, client, key, reason string }{
 		"entra-tenant": {another, principal.ClientID, "secret", fleetv1alpha1.ReasonTokenRefused},
 		"entra-client": {principal.TenantID, another, "secret", fleetv1alpha1.ReasonTokenRefused},
@@ -106,17 +107,17 @@ func TestEntraIDTokensThatAreRefused(t *testing.T) {
 			imp := w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 				Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 				Azure: &fleetv1alpha1.AzureServicePrincipal{
-					TenantID: tc.tenant, ClientID: tc.client, AuthorityHost: w.tokens.URL(),
+					TenantID: tc.tenant, ClientID: tc.client, AuthorityHost: w.Tokens.URL(),
 					ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: secret.Name, Key: tc.key},
 				},
 			}, entraID).imp
-			w.create(t, imp)
+			w.Create(t, imp)
 			if tc.reason == fleetv1alpha1.ReasonTokenRefused {
 				w.hasNoKubeconfig(t, imp, string(secret.Data[tc.key]))
 			} else {
-				w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, tc.reason)
+				w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, tc.reason)
 			}
-			w.unimport(t, imp)
+			w.Unimport(t, imp)
 		})
 	}
 }
@@ -129,21 +130,21 @@ func TestTokenEndpointThatIsNotAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.create(t, credentialsSecret(name, map[string][]byte{"key.json": key}))
+	w.Create(t, credentialsSecret(name, map[string][]byte{"key.json": key}))
 	imp := w.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "key.json"}},
 	}).imp
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonEndpointNotAllowed)
-	w.unimport(t, imp)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonEndpointNotAllowed)
+	w.Unimport(t, imp)
 }
 
 // TestRightsOfTheCredentialsAreShown: a user who enrols a cluster sees whether its credentials could write.
 func TestRightsOfTheCredentialsAreShown(t *testing.T) {
 	const editor = "import-editor"
 	w := modern(t)
-	w.create(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: editor}, Rules: []rbacv1.PolicyRule{
+	w.Create(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: editor}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
 	}})
@@ -151,11 +152,11 @@ func TestRightsOfTheCredentialsAreShown(t *testing.T) {
 		"rights-edit": {"cafe6661", editor, fleetv1alpha1.ReasonAccessWrite},
 		"rights-none": {"cafe6662", "", fleetv1alpha1.ReasonAccessNone},
 	} {
-		w.addEKSWithRole(t, tc.cluster, tc.role)
-		imp := importOfEKS(name, tc.cluster)
-		w.create(t, imp)
-		w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
-		w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, tc.want)
-		w.unimport(t, imp)
+		w.AddEKSWithRole(t, tc.cluster, tc.role)
+		imp := importertest.NewEKSImport(name, tc.cluster)
+		w.Create(t, imp)
+		w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+		w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, tc.want)
+		w.Unimport(t, imp)
 	}
 }

@@ -205,7 +205,7 @@ func (w *world) grant(ctx context.Context) error {
 				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: serviceAccountNamespace, Name: serviceAccount}},
 			}
 			binding.Name = role.Name
-			if err := errors.Join(w.hub.Create(ctx, role), w.hub.Create(ctx, binding)); err != nil {
+			if err := errors.Join(w.Client.Create(ctx, role), w.Client.Create(ctx, binding)); err != nil {
 				return fmt.Errorf("cannot grant the rights of %s: %w", dir, err)
 			}
 		}

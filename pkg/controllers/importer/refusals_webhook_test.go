@@ -4,6 +4,7 @@
 package importer_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,13 +19,14 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // spec is that of the only object of a kind, or of the one of a pool, that an import made. Nil if there is none.
 func (w *world) spec(tb testing.TB, imp *fleetv1alpha1.ClusterImport, gvk schema.GroupVersionKind, pool string) (map[string]any, *unstructured.Unstructured) {
 	tb.Helper()
-	for _, o := range w.labelled(tb, imp, gvk) {
+	for _, o := range w.ListLabelled(tb, imp, gvk) {
 		if pool == "" || o.GetName() == reflection.PoolName(imp.Name, pool) {
 			spec, _ := o.Object["spec"].(map[string]any)
 			return spec, &o
@@ -49,8 +51,8 @@ func lossy(imp *fleetv1alpha1.ClusterImport, words string) []string {
 func TestImportBesideStrictWebhooks(t *testing.T) {
 	const cluster = "cafe0b5e"
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
-	policy := webhook("strict", []string{"awsmanagedcontrolplanes", "awsmanagedmachinepools"}, []admissionv1.Validation{
+	w.Cloud.FailOnMutation(t)
+	policy := importertest.NewWebhookPolicy("strict", []string{"awsmanagedcontrolplanes", "awsmanagedmachinepools"}, []admissionv1.Validation{
 		{Message: "spec.logging: Forbidden: no logs", Expression: "variables.others || request.operation == 'DELETE' || !has(variables.is.spec.logging)"},
 		{Message: "no green pools", Expression: "variables.others || request.operation == 'DELETE' || variables.is.spec.?eksNodegroupName.orValue('') != 'green'"},
 		{
@@ -61,32 +63,32 @@ func TestImportBesideStrictWebhooks(t *testing.T) {
 	policy.Spec.Variables = append(policy.Spec.Variables, admissionv1.Variable{
 		Name: "others", Expression: "variables.is.metadata.?labels[?'fleet.masthead.dev/import-name'].orValue('') != 'strict'",
 	})
-	inForce := binding(policy)
-	w.create(t, policy)
-	w.create(t, inForce)
-	t.Cleanup(func() { _ = client.IgnoreNotFound(w.hub.Delete(t.Context(), inForce)) })
+	binding := importertest.NewBinding(policy)
+	w.Create(t, policy)
+	w.Create(t, binding)
+	t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(t.Context()), binding) })
 	probe := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"eksNodegroupName": "green"}}}
 	probe.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[3])
 	probe.SetNamespace(metav1.NamespaceDefault)
 	probe.SetName("strict")
 	probe.SetLabels(map[string]string{fleetv1alpha1.ImportNameLabel: "strict"})
-	eventually(t, "the policy is in force", func() (bool, string) {
-		err := w.hub.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)
+	importertest.Eventually(t, "the policy is in force", func() (bool, string) {
+		err := w.Client.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "no green pools"), fmt.Sprint(err)
 	})
-	w.addEKS(t, cluster, "blue", "green")
-	imp := importOfEKS("strict", cluster, "blue", "green")
-	w.create(t, imp)
-	eventually(t, "what the hub refuses is lossy", func() (bool, string) {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+	w.AddEKS(t, cluster, "blue", "green")
+	imp := importertest.NewEKSImport("strict", cluster, "blue", "green")
+	w.Create(t, imp)
+	importertest.Eventually(t, "what the hub refuses is lossy", func() (bool, string) {
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
 			return false, err.Error()
 		}
 		want := []string{"AWSManagedControlPlane spec.logging", "AWSManagedMachinePool metadata.name"}
 		got := append(lossy(imp, "no logs"), lossy(imp, "no green pools")...)
 		return slices.Equal(got, want), fmt.Sprint(imp.Status)
 	})
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	w.everythingIsPausedAndOnlyObserves(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.CheckPausedAndObserving(t, imp)
 	kinds := reflection.ReflectedKinds(reflection.EKS)
 	controlPlane, infraPool := kinds[2], kinds[3]
 	if spec, _ := w.spec(t, imp, controlPlane, ""); spec["logging"] != nil || spec["network"] == nil {
@@ -97,27 +99,31 @@ func TestImportBesideStrictWebhooks(t *testing.T) {
 	}
 
 	_, before := w.spec(t, imp, infraPool, "blue")
-	w.cloud.AddNodeGroup(region, cluster, fakecloud.NodeGroup{Name: "blue", AtProvider: map[string]any{"instanceTypes": []any{"m7i.large"}}})
-	w.touch(t, imp, reflection.EKSNodeGroup)
-	eventually(t, "the pool is recreated", func() (bool, string) {
+	w.Cloud.AddNodeGroup(
+		importertest.Region,
+		cluster,
+		fakecloud.NodeGroup{Name: "blue", AtProvider: map[string]any{"instanceTypes": []any{"m7i.large"}}},
+	)
+	w.TouchManaged(t, imp, reflection.EKSNodeGroup)
+	importertest.Eventually(t, "the pool is recreated", func() (bool, string) {
 		spec, now := w.spec(t, imp, infraPool, "blue")
 		return now != nil && now.GetUID() != before.GetUID() && spec["instanceType"] == "m7i.large", fmt.Sprint(spec)
 	})
 
-	if err := w.hub.Delete(t.Context(), inForce); err != nil {
+	if err := w.Client.Delete(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all is there", func() (bool, string) {
+	importertest.Eventually(t, "all is there", func() (bool, string) {
 		spec, _ := w.spec(t, imp, controlPlane, "")
 		green, _ := w.spec(t, imp, infraPool, "green")
 		pool, _ := w.spec(t, imp, clusterv1.GroupVersion.WithKind("MachinePool"), "green")
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
 			return false, err.Error()
 		}
 		still := append(lossy(imp, "no logs"), lossy(imp, "no green pools")...)
 		return spec["logging"] != nil && green != nil && pool != nil && len(still) == 0, fmt.Sprint(spec, still)
 	})
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }
 
 // TestAKSImportWithImmutableFields: the customer gives up Entra ID, which Cluster API Provider Azure does not permit.
@@ -130,20 +136,20 @@ func TestAKSImportWithImmutableFields(t *testing.T) {
 		}
 	})
 	imp := l.imp
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	controlPlane := reflection.ReflectedKinds(reflection.AKS)[2]
 	before, was := w.spec(t, imp, controlPlane, "")
 	if before["aadProfile"] == nil || before["disableLocalAccounts"] != true {
 		t.Fatalf("want a control plane with Entra ID, got %v", before)
 	}
-	w.cloud.ChangeAKS(fakecloud.AKSClusterID(resourceGroup, "immutable"), map[string]any{
+	w.Cloud.ChangeAKS(fakecloud.AKSClusterID(resourceGroup, "immutable"), map[string]any{
 		"currentKubernetesVersion": "1.33.1", "localAccountDisabled": false,
 		"azureActiveDirectoryRoleBasedAccessControl": map[string]any{"adminGroupObjectIds": []any{}},
 	})
-	w.touch(t, imp, reflection.AKSCluster)
-	eventually(t, "the version changes, and what cannot be changed is lossy", func() (bool, string) {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+	w.TouchManaged(t, imp, reflection.AKSCluster)
+	importertest.Eventually(t, "the version changes, and what cannot be changed is lossy", func() (bool, string) {
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
 			return false, err.Error()
 		}
 		now, is := w.spec(t, imp, controlPlane, "")
@@ -151,18 +157,20 @@ func TestAKSImportWithImmutableFields(t *testing.T) {
 		want := []string{"AzureManagedControlPlane spec.aadProfile", "AzureManagedControlPlane spec.disableLocalAccounts"}
 		return kept && slices.Equal(lossy(imp, "cannot disable AADProfile"), want), fmt.Sprint(now, imp.Status.Lossy)
 	})
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	w.unimport(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.Unimport(t, imp)
 }
 
 // TestImportBesideADefaultingWebhook: Cluster API Provider AWS sets bootstrapSelfManagedAddons on each write.
 func TestImportBesideADefaultingWebhook(t *testing.T) {
 	const cluster = "cafe0d5e"
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
+	w.Cloud.FailOnMutation(t)
 	meta := metav1.ObjectMeta{Name: "defaults"}
-	inForce := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: meta.Name}}
-	w.create(t, &admissionv1.MutatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicySpec{
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: meta.Name},
+	}
+	w.Create(t, &admissionv1.MutatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 			Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"awsmanagedcontrolplanes"}},
@@ -174,34 +182,34 @@ func TestImportBesideADefaultingWebhook(t *testing.T) {
 			ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: "Object{spec: Object.spec{bootstrapSelfManagedAddons: true}}"},
 		}},
 	}})
-	w.create(t, inForce)
-	t.Cleanup(func() { _ = client.IgnoreNotFound(w.hub.Delete(t.Context(), inForce)) })
+	w.Create(t, binding)
+	t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(t.Context()), binding) })
 	probe := &unstructured.Unstructured{}
 	probe.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[2])
 	probe.SetNamespace(metav1.NamespaceDefault)
 	probe.SetName("defaults")
-	eventually(t, "the webhook is in force", func() (bool, string) {
+	importertest.Eventually(t, "the webhook is in force", func() (bool, string) {
 		tried := probe.DeepCopy()
-		err := w.hub.Create(t.Context(), tried, client.DryRunAll)
+		err := w.Client.Create(t.Context(), tried, client.DryRunAll)
 		set, _, _ := unstructured.NestedBool(tried.Object, "spec", "bootstrapSelfManagedAddons")
 		return set, fmt.Sprint(err)
 	})
-	w.addEKS(t, cluster)
-	w.cloud.ChangeEKS(region, cluster, map[string]any{"bootstrapSelfManagedAddons": false})
-	imp := importOfEKS("defaults", cluster)
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.AddEKS(t, cluster)
+	w.Cloud.ChangeEKS(importertest.Region, cluster, map[string]any{"bootstrapSelfManagedAddons": false})
+	imp := importertest.NewEKSImport("defaults", cluster)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	if got := lossy(imp, "changes the field"); !slices.Equal(got, []string{"AWSManagedControlPlane spec.bootstrapSelfManagedAddons"}) {
 		t.Errorf("want the field lossy that the webhook sets, got %v", imp.Status.Lossy)
 	}
 	_, before := w.spec(t, imp, reflection.ReflectedKinds(reflection.EKS)[2], "")
-	if err := w.hub.Delete(t.Context(), inForce); err != nil {
+	if err := w.Client.Delete(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the field is as observed", func() (bool, string) {
+	importertest.Eventually(t, "the field is as observed", func() (bool, string) {
 		spec, now := w.spec(t, imp, reflection.ReflectedKinds(reflection.EKS)[2], "")
-		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
 		return spec["bootstrapSelfManagedAddons"] == false && now.GetUID() == before.GetUID() && len(lossy(imp, "changes the field")) == 0, fmt.Sprint(err, spec)
 	})
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }

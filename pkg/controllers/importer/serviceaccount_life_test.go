@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -46,7 +48,7 @@ func (w *world) ownerMakesAccount(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		}
-		if err := w.hub.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := w.Client.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
@@ -56,13 +58,13 @@ func (w *world) ownerMakesAccount(t *testing.T) {
 func (w *world) ownerAllows(t *testing.T, cluster string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{}
-	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: sampleAccount.Namespace, Name: "reader-tokens"}, binding); err != nil {
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: sampleAccount.Namespace, Name: "reader-tokens"}, binding); err != nil {
 		t.Fatal(err)
 	}
 	binding.Subjects = append(binding.Subjects, rbacv1.Subject{
 		Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault, Name: "imported-" + cluster,
 	})
-	if err := w.hub.Update(t.Context(), binding); err != nil {
+	if err := w.Client.Update(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -72,7 +74,7 @@ func (w *world) names(t *testing.T, imp *fleetv1alpha1.ClusterImport, account *f
 	t.Helper()
 	before := imp.DeepCopy()
 	imp.Spec.Kubeconfig.ServiceAccountRef = account
-	if err := w.hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+	if err := w.Client.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +84,7 @@ func kubeconfigUser(t *testing.T, k *credentials.Credentials) string {
 	t.Helper()
 	config := k.RESTConfig()
 	config.BearerToken = k.Token()
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: controllertest.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func kubeconfigUser(t *testing.T, k *credentials.Credentials) string {
 
 func (w *world) hasNoSecret(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
 	t.Helper()
-	err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
+	err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("want no kubeconfig, got %v", err)
 	}
@@ -106,33 +108,37 @@ func (w *world) hasNoSecret(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
 func TestImportWithAServiceAccount(t *testing.T) {
 	const cluster = "cafe7771"
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
+	w.Cloud.FailOnMutation(t)
 	w.ownerMakesAccount(t)
-	w.addEKSWithRole(t, cluster, "")
-	imp := importOfEKS("account", cluster)
+	w.AddEKSWithRole(t, cluster, "")
+	imp := importertest.NewEKSImport("account", cluster)
 	imp.Spec.Pause = fleetv1alpha1.ImportPauseStrict
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{ServiceAccountRef: new(sampleAccount)}
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountTokenRefused)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountTokenRefused)
 	w.hasNoSecret(t, imp)
 
 	w.ownerAllows(t, cluster)
-	eventually(t, "the token is requested with the credentials that the source has next", func() (bool, string) {
-		w.cloud.RotateTokens()
-		w.touch(t, imp, reflection.EKSClusterAuth)
-		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+	importertest.Eventually(t, "the token is requested with the credentials that the source has next", func() (bool, string) {
+		w.Cloud.RotateTokens()
+		w.TouchManaged(t, imp, reflection.EKSClusterAuth)
+		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
 		c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady)
 		return err == nil && c.Reason == fleetv1alpha1.ReasonKubeconfigWritten, fmt.Sprint(err, c)
 	})
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	secret, k := w.kubeconfig(t, imp)
 	works(t, k)
 	if user := kubeconfigUser(t, k); user != "system:serviceaccount:masthead-import:reader" {
 		t.Errorf("want the kubeconfig of the account, got that of %s", user)
 	}
 	source := &corev1.Secret{}
-	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-import-connection"}, source); err != nil {
+	if err := w.Client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-import-connection"},
+		source,
+	); err != nil {
 		t.Fatal(err)
 	}
 	published, err := credentials.Parse(source.Data["kubeconfig"], credentials.Options{AllowLoopback: true})
@@ -143,15 +149,15 @@ func TestImportWithAServiceAccount(t *testing.T) {
 		t.Error("want the server of the source, and none of its credentials")
 	}
 	capi := &clusterv1.Cluster{}
-	if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil || capi.Spec.Paused == nil || !*capi.Spec.Paused {
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil || capi.Spec.Paused == nil || !*capi.Spec.Paused {
 		t.Errorf("want the Cluster paused: %v", err)
 	}
 
 	w.names(t, imp, &fleetv1alpha1.ServiceAccountReference{Namespace: sampleAccount.Namespace, Name: "other"})
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountTokenRefused)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessNone)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountTokenRefused)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessNone)
 	w.hasNoSecret(t, imp)
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }
 
 // TestServiceAccountInPlaceOfTheAdministrator: an import has an administrator's credentials. With an account that does
@@ -159,31 +165,31 @@ func TestImportWithAServiceAccount(t *testing.T) {
 func TestServiceAccountInPlaceOfTheAdministrator(t *testing.T) {
 	const cluster = "cafe7772"
 	w := modern(t)
-	w.cloud.FailOnMutation(t)
+	w.Cloud.FailOnMutation(t)
 	w.ownerMakesAccount(t)
-	w.addEKSWithRole(t, cluster, admin)
-	imp := importOfEKS("downgrade", cluster)
+	w.AddEKSWithRole(t, cluster, importertest.Admin)
+	imp := importertest.NewEKSImport("downgrade", cluster)
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceProvider}
-	w.create(t, imp)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
 
 	w.names(t, imp, &fleetv1alpha1.ServiceAccountReference{Namespace: sampleAccount.Namespace, Name: "missing"})
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountNotFound)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountNotFound)
 	w.hasNoSecret(t, imp)
 
 	w.names(t, imp, new(sampleAccount))
-	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
 	if imp.Status.Kubeconfig == nil || imp.Status.Kubeconfig.ExpirationTime == nil {
 		t.Errorf("want the status to say when the token expires, got %v", imp.Status.Kubeconfig)
 	}
 	before, _ := w.kubeconfig(t, imp)
 
 	w.names(t, imp, nil)
-	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
 	after, _ := w.kubeconfig(t, imp)
 	if _, marked := after.Annotations[fleetv1alpha1.ImportServiceAccountAnnotation]; after.UID != before.UID || marked {
 		t.Errorf("want the same Secret, with nothing of the account, got %v", after.Annotations)
 	}
-	w.unimport(t, imp)
+	w.Unimport(t, imp)
 }
