@@ -64,7 +64,7 @@ func (r *reader) gke(b block) error {
 	}
 	f.GKE = r.gkeFacts(b, private)
 	f.Network.ID = f.GKE.Network
-	r.markManagedElsewhere(b.pairs("resourceLabels", maxTags))
+	r.readOwners(b.pairs("resourceLabels", maxTags))
 	if r.autopilot() {
 		// Google manages its pools: users cannot change them.
 		f.Capacity = append(f.Capacity, Capacity{Type: CapacityAutopilot})
@@ -77,12 +77,12 @@ func (r *reader) gke(b block) error {
 	return nil
 }
 
-// gkeEndpoint reads the address, or the DNS name, whose certificate Google's public authority signs.
+// gkeEndpoint reads the address, or the DNS name, whose certificate Google's public authority signs. Newer providers
+// have the name. It is used where the address is switched off, and where only the name can be reached from outside.
 func gkeEndpoint(b, private block) (Endpoint, error) {
-	raw := b.text("endpoint")
-	if raw == "" {
-		// Newer providers have it; the address is switched off then.
-		raw = b.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig").text("endpoint")
+	raw, dns := b.text("endpoint"), b.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig")
+	if name := dns.text("endpoint"); raw == "" || name != "" && private.is("enablePrivateEndpoint") && dns.is("allowExternalTraffic") {
+		raw = name
 	}
 	e, err := parseEndpoint(raw)
 	if err != nil {

@@ -4,6 +4,7 @@
 package reflection_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,39 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 		"GCPManagedControlPlane/prod spec.releaseChannel",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+}
+
+// TestGKEEndpoint: the DNS name is used where the address is switched off, or can be reached from its network only while
+// the name can be reached from everywhere.
+func TestGKEEndpoint(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	const address, dns = "10.90.0.2", "gke-0123456789abcdef-12345.europe-west3.gke.goog"
+	for name, tc := range map[string]struct {
+		address, dns    string
+		private, opened bool
+		want            string
+		wantPrivate     bool
+	}{
+		"Public":            {address, dns, false, true, address, false},
+		"Private":           {address, dns, true, false, address, true},
+		"PrivateOpenedDNS":  {address, dns, true, true, dns, false},
+		"PrivateWithoutDNS": {address, "", true, true, address, true},
+		"AddressOff":        {"", dns, true, false, dns, false},
+	} {
+		f := loadFixture(t, "gke-zonal")
+		maps.Copy(f.Resources[0].AtProvider, map[string]any{
+			"endpoint":             tc.address,
+			"privateClusterConfig": map[string]any{"enablePrivateEndpoint": tc.private},
+			"controlPlaneEndpointsConfig": map[string]any{
+				"dnsEndpointConfig": map[string]any{"endpoint": tc.dns, "allowExternalTraffic": tc.opened},
+			},
+		})
+		facts, _ := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
+		if e := facts.Endpoint; e.Host != tc.want || e.Private != tc.wantPrivate || e.SystemRoots != (tc.want == dns) {
+			t.Errorf("%s: want %s, private %t, got %+v", name, tc.want, tc.wantPrivate, e)
+		}
 	}
 }
 
