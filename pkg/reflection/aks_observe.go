@@ -96,7 +96,7 @@ func (r *reader) aks(b block) error {
 	f.ServiceCIDRs = r.cidrList(network, "serviceCidrs", "serviceCidr")
 	f.PodCIDRs = r.cidrList(network, "podCidrs", "podCidr")
 	f.AKS = r.aksFacts(b, network)
-	r.markManagedElsewhere(b.pairs("tags", maxTags))
+	r.readOwners(b.pairs("tags", maxTags))
 	r.aksDefaultPool(b.block("defaultNodePool"))
 	r.readPools(AKSNodePool, r.imp.poolNames(aksNames, r.observed, AKSNodePool, &r.notes), r.aksNodePool)
 	if len(b.blocks("aciConnectorLinux", 1)) > 0 {

@@ -130,6 +130,7 @@ func (r *reader) eks(b block) error {
 	vpc, network := b.block("vpcConfig"), b.block("kubernetesNetworkConfig")
 	f.Endpoint, f.Location = endpoint, r.imp.Region
 	f.Version, f.Status = b.text("version"), b.text("status")
+	f.Created = b.time("createdAt")
 	f.RoleName = roleName(b.text("roleArn"))
 	f.CertificateAuthority = b.certificate(b.block("certificateAuthority"), "data")
 	f.Network.ID = vpc.identifier("vpcId", vpcID)
@@ -151,7 +152,7 @@ func (r *reader) eks(b block) error {
 		PlatformVersion:            b.text("platformVersion"),
 	}
 	f.Endpoint.Private = f.EKS.EndpointPublic != nil && !*f.EKS.EndpointPublic
-	r.markManagedElsewhere(labels.Merge(b.pairs("tags", maxTags), b.pairs("tagsAll", maxTags)))
+	r.readOwners(labels.Merge(b.pairs("tags", maxTags), b.pairs("tagsAll", maxTags)))
 	r.eksNetwork(vpc)
 	r.readPools(EKSNodeGroup, r.imp.poolNames(eksNames, r.observed, EKSNodeGroup, &r.notes), r.eksNodeGroup)
 	r.eksCapacity(b)

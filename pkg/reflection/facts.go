@@ -3,6 +3,8 @@
 
 package reflection
 
+import "time"
+
 // Facts are what is known about an imported cluster. All of it comes from the owner of the cluster: strings are short
 // and printable, lists are bounded, names and identifiers follow the cloud's grammar.
 type Facts struct {
@@ -13,6 +15,8 @@ type Facts struct {
 	Location string
 	// Account is the account, subscription or project that holds the cluster, as its ID says.
 	Account string
+	// Created is when the cloud created the cluster; zero if it does not say so.
+	Created time.Time
 	// Version is that of the control plane as the cloud reports it: "1.31" for EKS.
 	Version string
 	// Status as the cloud reports it, e.g. "ACTIVE". Empty means that it reports none.
@@ -40,8 +44,9 @@ type Facts struct {
 	// Capacity that belongs to no node pool.
 	Capacity []Capacity
 
-	// ManagedElsewhere are the marks of other managers of this cluster, e.g. another Cluster API.
-	ManagedElsewhere []string
+	// ClusterAPITags are the tags of a provider of Cluster API that manages, or once managed, the cluster. OwnerTags are
+	// those of other tools, among them Crossplane and Terraform: they say who made it.
+	ClusterAPITags, OwnerTags []string
 	// Lossy is what was observed and could not be read.
 	Lossy []Lossy
 

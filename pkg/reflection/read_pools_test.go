@@ -139,28 +139,33 @@ func TestNodePoolsThatGo(t *testing.T) {
 	}
 }
 
-func TestManagedElsewhere(t *testing.T) {
+func TestOwnerTags(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	for reason, c := range map[string]struct {
-		tags map[string]any
-		want int
+		tags               map[string]any
+		clusterAPI, others int
 	}{
-		"no manager":                        {map[string]any{"team": "shop"}, 0},
-		"a Cluster API elsewhere":           {map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/x": "owned"}, 1},
-		"Kubernetes' mark of the owner":     {map[string]any{"kubernetes.io/cluster/shop-prod": "owned"}, 1},
-		"a mark of a guest":                 {map[string]any{"kubernetes.io/cluster/shop-prod": "shared"}, 0},
-		"a Crossplane that creates":         {map[string]any{"crossplane-name": "shop", "crossplane-kind": "cluster.eks.aws.upbound.io"}, 1},
-		"tags never become labels of ours":  {map[string]any{"fleet.masthead.dev/enroll": "admin"}, 0},
-		"a value that is no text is no tag": {map[string]any{"kubernetes.io/cluster/shop-prod": map[string]any{}}, 0},
+		"no manager":                    {map[string]any{"team": "shop"}, 0, 0},
+		"a Cluster API elsewhere":       {map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/x": "owned"}, 1, 0},
+		"a guest of a Cluster API":      {map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/x": "shared"}, 0, 0},
+		"CAPZ":                          {map[string]any{"sigs.k8s.io_cluster-api-provider-azure_cluster_x": "owned"}, 1, 0},
+		"CAPG":                          {map[string]any{"capg-cluster-x": "owned"}, 1, 0},
+		"Kubernetes' mark of the owner": {map[string]any{"kubernetes.io/cluster/shop-prod": "owned"}, 0, 1},
+		"a mark of a guest":             {map[string]any{"kubernetes.io/cluster/shop-prod": "shared"}, 0, 0},
+		"a Crossplane that creates": {
+			map[string]any{"crossplane-name": "shop", "crossplane-kind": "cluster.eks.aws.upbound.io"}, 0, 1,
+		},
+		"tags never become labels of ours":  {map[string]any{"fleet.masthead.dev/enroll": "admin"}, 0, 0},
+		"a value that is no text is no tag": {map[string]any{"kubernetes.io/cluster/shop-prod": map[string]any{}}, 0, 0},
 	} {
 		f := loadFixture(t, "eks-standard")
 		f.Resources[0].AtProvider["tags"] = c.tags
 		delete(f.Resources[0].AtProvider, "tagsAll")
 		imp := newImport(f)
 		facts, reflected := hub.reflect(t, imp, served(reflection.EKS, true, false), f)
-		if len(facts.ManagedElsewhere) != c.want {
-			t.Errorf("%s: got %v", reason, facts.ManagedElsewhere)
+		if len(facts.ClusterAPITags) != c.clusterAPI || len(facts.OwnerTags) != c.others {
+			t.Errorf("%s: got %v of Cluster API, and %v", reason, facts.ClusterAPITags, facts.OwnerTags)
 		}
 		labels := object(t, reflected, "Cluster", "prod").Object.GetLabels()
 		if labels["fleet.masthead.dev/enroll"] != "readonly" || len(labels) != 3 {

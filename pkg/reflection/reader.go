@@ -39,20 +39,19 @@ func (r *reader) readPools(kind Kind, names []string, read func(block) NodePool)
 	}
 }
 
-// markManagedElsewhere finds the marks of others in the tags of the cluster.
-func (r *reader) markManagedElsewhere(tags map[string]string) {
+// readOwners finds the tags of the cluster that name an owner.
+func (r *reader) readOwners(tags map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		switch {
 		case strings.HasPrefix(key, "sigs.k8s.io/cluster-api-provider-aws/cluster/"),
 			strings.HasPrefix(key, "sigs.k8s.io_cluster-api-provider-azure_cluster_"),
-			strings.HasPrefix(key, "capg-cluster-"),
-			strings.HasPrefix(key, "kubernetes.io/cluster/"):
+			strings.HasPrefix(key, "capg-cluster-"):
 			if tags[key] == "owned" {
-				r.facts.ManagedElsewhere = append(r.facts.ManagedElsewhere, "tag "+clean(key))
+				r.facts.ClusterAPITags = append(r.facts.ClusterAPITags, clean(key))
 			}
-		case key == "crossplane-name":
-			// Crossplane tags what it creates and updates, not what it observes.
-			r.facts.ManagedElsewhere = append(r.facts.ManagedElsewhere, "managed resource "+clean(tags[key])+" of Crossplane")
+		case strings.HasPrefix(key, "kubernetes.io/cluster/") && tags[key] == "owned",
+			key == "crossplane-name": // Crossplane tags what it creates and updates, not what it observes.
+			r.facts.OwnerTags = append(r.facts.OwnerTags, clean(key))
 		}
 	}
 }

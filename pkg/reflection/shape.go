@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -113,6 +114,17 @@ func (b block) fieldText(field string, value any) string {
 		return ""
 	}
 	return s
+}
+
+// time is a time to the second, in one of the formats of AWS's providers; zero if there is none.
+func (b block) time(field string) time.Time {
+	text := b.text(field)
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05.999999999 -0700 MST"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC().Truncate(time.Second)
+		}
+	}
+	return time.Time{}
 }
 
 // texts are the strings of a list, or the one string.

@@ -52,8 +52,8 @@ const (
 	// of a forbidden object. Nothing is created while it is not True.
 	ConditionAdmissionEnforced = "AdmissionEnforced"
 
-	// ConditionAlreadyManaged is True while the import has stopped because the cluster is managed otherwise. It is absent
-	// otherwise.
+	// ConditionAlreadyManaged is True while the import has stopped because the cluster is managed otherwise. It is False
+	// where tags of the cluster name other managers and the import goes on, and absent otherwise.
 	ConditionAlreadyManaged = "AlreadyManaged"
 
 	// ConditionObserved says whether Crossplane's managed resources show the cluster.
@@ -133,6 +133,10 @@ const (
 
 	// ReasonManagedByClusterAPI: a provider of Cluster API manages the cluster.
 	ReasonManagedByClusterAPI = "ManagedByClusterAPI"
+
+	// ReasonTagsOfOthers: tags of the cluster name other managers, such as a Crossplane or Terraform elsewhere, or a
+	// provider of Cluster API whose tag the spec acknowledges. The import goes on.
+	ReasonTagsOfOthers = "TagsOfOthers"
 )
 
 // Reasons of the condition Observed of a ClusterImport.

@@ -52,6 +52,11 @@ type ObservedCluster struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
+	// creationTime is when the cloud created the cluster. It is observed of EKS, whose IDs are used again: a cluster that
+	// was created later is another one, and is not reflected.
+	// +optional
+	CreationTime *metav1.Time `json:"creationTime,omitempty"`
+
 	// region or location of the cluster.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -95,6 +95,15 @@ type ClusterImportSpec struct {
 	// +kubebuilder:default=Objects
 	// +optional
 	Pause ImportPause `json:"pause,omitempty"`
+
+	// acknowledgedTags are tags of the cluster, set by a provider of Cluster API, that do not stop the import: that
+	// provider no longer manages the cluster. Tags of other tools never stop it.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=set
+	// +optional
+	AcknowledgedTags []string `json:"acknowledgedTags,omitempty"`
 }
 
 // EKSImport names a cluster of EKS.

@@ -227,6 +227,30 @@ func TestClusterIsNotExchanged(t *testing.T) {
 	}
 }
 
+// TestRecreatedClusterIsAnotherOne: the owner deletes the cluster that was imported and creates one with its name and
+// ID, which would be sent the first one's credentials. Another format of the same time is no other cluster.
+func TestRecreatedClusterIsAnotherOne(t *testing.T) {
+	h := newHub(t, anImport())
+	h.settle()
+	show := func(at any) {
+		m := h.list(observedCluster)[0]
+		h.change(&m, at, "status", "atProvider", "createdAt")
+		h.settle()
+	}
+	for _, same := range []any{"2024-05-03T09:12:44Z", "2024-05-03 09:12:44.117 +0000 UTC", "2024-05-03T11:12:44+02:00", "yesterday", ""} {
+		show(same)
+		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	}
+	before := h.object(clusterKind, "customers", "shop")
+	show("2026-11-29T08:00:00Z")
+	h.want(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity)
+	if now := h.object(clusterKind, "customers", "shop"); now.GetResourceVersion() != before.GetResourceVersion() {
+		t.Error("the other cluster is reflected")
+	}
+	show("2024-05-03T09:12:44Z")
+	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+}
+
 // TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, which have two different provider
 // configurations of the same name. Only one of them is checked against what the import may use.
 func TestNoSecondProviderConfigIsUsed(t *testing.T) {

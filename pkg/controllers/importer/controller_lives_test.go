@@ -238,13 +238,9 @@ func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 		ResourceGroup: resourceGroup,
 		Name:          name,
 		Location:      "westeurope",
-		API: w.CreateAPI(
-			t,
-			name,
-			importertest.Reader,
-		),
-		Admin:     w.CreateAPI(t, name+"-admin", importertest.Admin),
-		NodePools: []fakecloud.AKSNodePool{{Name: "apps"}},
+		API:           w.CreateAPI(t, name, importertest.Reader),
+		Admin:         w.CreateAPI(t, name+"-admin", importertest.Admin),
+		NodePools:     []fakecloud.AKSNodePool{{Name: "apps"}},
 	}
 	if change != nil {
 		change(&cluster)
@@ -315,6 +311,45 @@ func TestAdministratorOfAKSIsOnlyUsedOnRequest(t *testing.T) {
 	}
 	modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
 	modern(t).Unimport(t, imp)
+}
+
+// TestConnectionSecretOfAKSGoesWithItsSource: the provider does not delete the administrator's kubeconfig when its
+// managed resource no longer asks for it. A Secret of that name that is not the provider's stays.
+func TestConnectionSecretOfAKSGoesWithItsSource(t *testing.T) {
+	w := modern(t)
+	w.Cloud.FailOnMutation(t)
+	imp := w.aksLife(t, "unpublished", nil, nil).imp
+	w.Create(t, imp)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	key := client.ObjectKey{Namespace: imp.Namespace, Name: "unpublished-import-connection"}
+	secret := &corev1.Secret{}
+	if err := w.Client.Get(t.Context(), key, secret); err != nil || len(secret.Data["attribute.kube_admin_config_raw"]) == 0 {
+		t.Fatalf("want a connection Secret with the administrator's kubeconfig, got %v, %v", secret.Data, err)
+	}
+	before := imp.DeepCopy()
+	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone}
+	if err := w.Client.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	isGone := func() (bool, string) {
+		err := w.Client.Get(t.Context(), key, secret)
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	}
+	importertest.Eventually(t, "the connection Secret is gone", isGone)
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested)
+
+	w.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	w.Cloud.ChangeAKS(fakecloud.AKSClusterID(resourceGroup, "unpublished"), map[string]any{"currentKubernetesVersion": "1.33.1"})
+	w.TouchManaged(t, imp, reflection.AKSCluster)
+	importertest.Eventually(t, "the next pass", func() (bool, string) {
+		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		return err == nil && imp.Status.Observed.Version == "1.33.1", fmt.Sprint(err, imp.Status.Observed)
+	})
+	if gone, _ := isGone(); gone {
+		t.Error("a Secret that is not the provider's was deleted")
+	}
+	w.Unimport(t, imp)
+	_ = w.Client.Delete(t.Context(), secret)
 }
 
 // gkeLife is a cluster of GKE, which lists its pools itself.

@@ -100,6 +100,7 @@ func (r *recorder) names(imp string) {
 	for _, shape := range [][2]string{
 		{quoted, "<import>"},
 		{quoted + "-kubeconfig", "<import>-kubeconfig"},
+		{quoted + "-import-connection", "<import>-import-connection"},
 		{quoted + "-.+" + hash, "<import>-<pool>-<hash>"},
 		{"imp-" + quoted + hash, "imp-<import>-<hash>"},
 		{"imp-" + metav1.NamespaceDefault + "-" + quoted + hash, "imp-<namespace>-<import>-<hash>"},

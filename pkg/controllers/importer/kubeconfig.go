@@ -32,6 +32,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // Keys of the Secrets that Crossplane providers write, and of the one that Cluster API reads.
@@ -71,7 +72,7 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	if p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
 		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec requests no kubeconfig")
 		r.lacking.forget(p.Key())
-		return r.withdrawKubeconfig(ctx, p)
+		return errors.Join(r.withdrawKubeconfig(ctx, p), r.removeConnectionSecret(ctx, p))
 	}
 	content, err := r.leastCredentials(ctx, p)
 	if refused, ok := errors.AsType[*scope.StopError](err); ok {
@@ -315,9 +316,38 @@ func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte
 	return content, nil
 }
 
-// connectionSecret reads a key of the connection Secret of the import's managed resource. The Secret counts only if
-// that managed resource controls it: anybody could use its name.
+// connectionSecret reads a key of the connection Secret of the import's managed resource.
 func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key string) ([]byte, error) {
+	secret, err := r.getConnectionSecret(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if content := secret.Data[key]; len(content) > 0 {
+		return content, nil
+	}
+	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider publishes no %s", key)
+}
+
+// removeConnectionSecret deletes the Secret that the provider of AKS has published for a source that the spec no longer
+// names: it has the administrator's kubeconfig, and the provider itself deletes it only with its managed resource. The
+// managed resources of the other clouds publish nothing, or are deleted.
+func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope) error {
+	if p.Wanted.Cloud != reflection.AKS {
+		return nil
+	}
+	secret, err := r.getConnectionSecret(ctx, p)
+	if _, notOurs := errors.AsType[*scope.StopError](err); notOurs {
+		return nil
+	}
+	if err != nil || !secret.DeletionTimestamp.IsZero() {
+		return err
+	}
+	return r.remove(ctx, secret)
+}
+
+// getConnectionSecret reads the connection Secret of the import's managed resource. It counts only if that managed
+// resource controls it: anybody could use its name.
+func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	name := scope.ConnectionSecretName(p.Import)
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: name}, secret)
@@ -329,13 +359,9 @@ func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key 
 	}
 	controller := metav1.GetControllerOf(secret)
 	for _, m := range p.Managed {
-		if controller == nil || controller.UID != m.GetUID() {
-			continue
+		if controller != nil && controller.UID == m.GetUID() {
+			return secret, nil
 		}
-		if content := secret.Data[key]; len(content) > 0 {
-			return content, nil
-		}
-		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider publishes no %s", key)
 	}
 	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q is not that of the import's managed resources; it is left alone", name)
 }

@@ -224,16 +224,36 @@ func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
 			"The observed cluster is not reflected: it is not the one that was imported, whose ID is %q", before.ID)
 	}
+	if before := p.Import.Status.Observed; before != nil && before.CreationTime != nil && !facts.Created.IsZero() &&
+		!before.CreationTime.Time.Equal(facts.Created) {
+		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+			"The observed cluster is not reflected: it was created after the one that was imported; delete this import and create it again")
+	}
 	p.Facts = &facts
-	if len(facts.ManagedElsewhere) > 0 {
-		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
-			"The cluster has the mark of another manager: %s", facts.ManagedElsewhere[0])
+	if err := judgeTags(p); err != nil {
+		return err
 	}
 	if !condition.IsTrue(p.Managed[cluster], "Synced") || !condition.IsTrue(p.Managed[cluster], "Ready") {
 		// Earlier observations still count for the kubeconfig. Nothing is created from them.
 		p.Frozen = true
 	}
 	p.Set(judgePools(facts, p.Import.Spec.NodePools.Mode))
+	return nil
+}
+
+// judgeTags stops at the tag of a provider of Cluster API, unless the spec acknowledges it. Other tags only say who made
+// the cluster: the policies and noOtherManages keep a second manager in this hub away, and observing needs no sole right.
+func judgeTags(p *scope.Scope) error {
+	for _, tag := range p.Facts.ClusterAPITags {
+		if !slices.Contains(p.Import.Spec.AcknowledgedTags, tag) {
+			return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
+				"The cluster has the tag %q of a provider of Cluster API; if that manages it no more, name the tag in acknowledgedTags", tag)
+		}
+	}
+	if tags := slices.Concat(p.Facts.ClusterAPITags, p.Facts.OwnerTags); len(tags) > 0 {
+		p.Fail(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonTagsOfOthers,
+			"The cluster is imported although it has tags of other managers: %s", scope.Joined(tags))
+	}
 	return nil
 }
 

@@ -5,9 +5,11 @@ package importer
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -98,6 +100,35 @@ func TestClusterOfAnotherManagerIsNotReflected(t *testing.T) {
 		show(map[string]any{})
 		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	})
+	t.Run("Acknowledged", func(t *testing.T) {
+		imp := anImport()
+		imp.Spec.AcknowledgedTags = []string{"sigs.k8s.io/cluster-api-provider-aws/cluster/theirs"}
+		h := newHub(t, imp.DeepCopy())
+		h.tags = map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/other": "owned"}
+		maps.Copy(h.tags, mark)
+		h.settle()
+		h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI)
+		h = newHub(t, imp)
+		h.tags = mark
+		h.settle()
+		h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonTagsOfOthers)
+		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	})
+}
+
+// TestClusterWithTagsOfOthersIsImported: a Crossplane of another hub made the cluster, or Terraform left its tags.
+func TestClusterWithTagsOfOthersIsImported(t *testing.T) {
+	h := newHub(t, anImport())
+	h.tags = map[string]any{"crossplane-name": "prod-x7k2p", "kubernetes.io/cluster/prod": "owned"}
+	h.settle()
+	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonTagsOfOthers)
+	m := h.list(observedCluster)[0]
+	h.change(&m, map[string]any{}, "status", "atProvider", "tags")
+	h.settle()
+	if c := meta.FindStatusCondition(h.get().Status.Conditions, fleetv1alpha1.ConditionAlreadyManaged); c != nil {
+		t.Errorf("want no condition without such tags, got %v", c)
+	}
 }
 
 // TestImportWaitsForItsProvider: no Crossplane provider reconciles the managed resources.

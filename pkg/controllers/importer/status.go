@@ -78,6 +78,9 @@ func buildStatus(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatu
 	status.ObservedGeneration = p.Import.Generation
 	if p.Facts != nil {
 		status.Observed = buildObserved(*p.Facts)
+		if status.Observed.CreationTime == nil && before.Observed != nil {
+			status.Observed.CreationTime = before.Observed.CreationTime
+		}
 	}
 	if p.Reflection.Objects != nil {
 		status.Lossy = buildLossy(p.Lossy)
@@ -234,6 +237,9 @@ func buildObserved(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID),
 		Region: scope.Cut(f.Location, 64), Version: scope.Cut(f.Version, 64),
 		NodePools: fmt.Sprintf("%d/%d", len(f.NodePools), len(f.NodePools)+len(f.PendingNodePools)+len(f.GoneNodePools)),
+	}
+	if !f.Created.IsZero() {
+		o.CreationTime = &metav1.Time{Time: f.Created}
 	}
 	if f.Endpoint.Host != "" {
 		o.Endpoint = scope.Cut(fmt.Sprintf("%s:%d", f.Endpoint.Host, f.Endpoint.Port), 300)
