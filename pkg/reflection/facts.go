@@ -44,8 +44,8 @@ type Facts struct {
 	// Capacity that belongs to no node pool.
 	Capacity []Capacity
 
-	// ClusterAPITags are the tags of a provider of Cluster API that manages, or once managed, the cluster. OwnerTags are
-	// those of other tools, among them Crossplane and Terraform: they say who made it.
+	// ClusterAPITags are the tags of a provider of Cluster API that manages, or once managed, the cluster, as they are.
+	// OwnerTags are those of other tools, among them Crossplane: they say who made it.
 	ClusterAPITags, OwnerTags []string
 	// Lossy is what was observed and could not be read.
 	Lossy []Lossy

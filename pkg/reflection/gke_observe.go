@@ -53,7 +53,7 @@ func (r *reader) gke(b block) error {
 	f.Account, f.Location = m[1], m[2]
 	private := b.block("privateClusterConfig")
 	var err error
-	if f.Endpoint, err = gkeEndpoint(b, private); err != nil {
+	if f.Endpoint, err = r.gkeEndpoint(b, private); err != nil {
 		return err
 	}
 	f.CertificateAuthority = b.certificate(b.block("masterAuth"), "clusterCaCertificate")
@@ -78,10 +78,10 @@ func (r *reader) gke(b block) error {
 }
 
 // gkeEndpoint reads the address, or the DNS name, whose certificate Google's public authority signs. Newer providers
-// have the name. It is used where the address is switched off, and where only the name can be reached from outside.
-func gkeEndpoint(b, private block) (Endpoint, error) {
-	raw, dns := b.text("endpoint"), b.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig")
-	if name := dns.text("endpoint"); raw == "" || name != "" && private.is("enablePrivateEndpoint") && dns.is("allowExternalTraffic") {
+// have the name.
+func (r *reader) gkeEndpoint(b, private block) (Endpoint, error) {
+	raw, name := b.text("endpoint"), b.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig").text("endpoint")
+	if raw == "" || r.imp.DNSEndpoint && name != "" {
 		raw = name
 	}
 	e, err := parseEndpoint(raw)

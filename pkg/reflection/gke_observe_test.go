@@ -123,35 +123,34 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	}
 }
 
-// TestGKEEndpoint: the DNS name is used where the address is switched off, or can be reached from its network only while
-// the name can be reached from everywhere.
+// TestGKEEndpoint: the DNS name is used on request, and where the address is switched off.
 func TestGKEEndpoint(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	const address, dns = "10.90.0.2", "gke-0123456789abcdef-12345.europe-west3.gke.goog"
 	for name, tc := range map[string]struct {
-		address, dns    string
-		private, opened bool
-		want            string
-		wantPrivate     bool
+		address, dns string
+		requested    bool
+		want         string
 	}{
-		"Public":            {address, dns, false, true, address, false},
-		"Private":           {address, dns, true, false, address, true},
-		"PrivateOpenedDNS":  {address, dns, true, true, dns, false},
-		"PrivateWithoutDNS": {address, "", true, true, address, true},
-		"AddressOff":        {"", dns, true, false, dns, false},
+		"Address":    {address, dns, false, address},
+		"AddressOff": {"", dns, false, dns},
+		"DNS":        {address, dns, true, dns},
+		"NoDNS":      {address, "", true, address},
 	} {
 		f := loadFixture(t, "gke-zonal")
 		maps.Copy(f.Resources[0].AtProvider, map[string]any{
 			"endpoint":             tc.address,
-			"privateClusterConfig": map[string]any{"enablePrivateEndpoint": tc.private},
+			"privateClusterConfig": map[string]any{"enablePrivateEndpoint": true},
 			"controlPlaneEndpointsConfig": map[string]any{
-				"dnsEndpointConfig": map[string]any{"endpoint": tc.dns, "allowExternalTraffic": tc.opened},
+				"dnsEndpointConfig": map[string]any{"endpoint": tc.dns},
 			},
 		})
-		facts, _ := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
-		if e := facts.Endpoint; e.Host != tc.want || e.Private != tc.wantPrivate || e.SystemRoots != (tc.want == dns) {
-			t.Errorf("%s: want %s, private %t, got %+v", name, tc.want, tc.wantPrivate, e)
+		imp := newImport(f)
+		imp.DNSEndpoint = tc.requested
+		facts, _ := hub.reflect(t, imp, served(reflection.GKE, false, true), f)
+		if e := facts.Endpoint; e.Host != tc.want || e.Private != (tc.want == address) || tc.want == dns && !e.SystemRoots {
+			t.Errorf("%s: want %q, got %+v", name, tc.want, e)
 		}
 	}
 }

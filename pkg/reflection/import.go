@@ -36,6 +36,8 @@ type Import struct {
 	ResourceGroupName, AzureRegion string
 	// Location of a GKE cluster: a region or a zone.
 	Location string
+	// DNSEndpoint says that a GKE cluster is reached by its DNS name, if it has one, and not by its address.
+	DNSEndpoint bool
 
 	// ProviderConfig with which Crossplane observes.
 	ProviderConfig ProviderConfig

@@ -47,7 +47,7 @@ func (r *reader) readOwners(tags map[string]string) {
 			strings.HasPrefix(key, "sigs.k8s.io_cluster-api-provider-azure_cluster_"),
 			strings.HasPrefix(key, "capg-cluster-"):
 			if tags[key] == "owned" {
-				r.facts.ClusterAPITags = append(r.facts.ClusterAPITags, clean(key))
+				r.facts.ClusterAPITags = append(r.facts.ClusterAPITags, key)
 			}
 		case strings.HasPrefix(key, "kubernetes.io/cluster/") && tags[key] == "owned",
 			key == "crossplane-name": // Crossplane tags what it creates and updates, not what it observes.

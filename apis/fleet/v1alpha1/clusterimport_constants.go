@@ -131,11 +131,11 @@ const (
 	// ReasonManagedByCrossplane: a managed resource with more than the policy Observe represents the same cluster.
 	ReasonManagedByCrossplane = "ManagedByCrossplane"
 
-	// ReasonManagedByClusterAPI: a provider of Cluster API manages the cluster.
+	// ReasonManagedByClusterAPI: the cluster has the tag of a provider of Cluster API, which the spec does not acknowledge.
 	ReasonManagedByClusterAPI = "ManagedByClusterAPI"
 
-	// ReasonTagsOfOthers: tags of the cluster name other managers, such as a Crossplane or Terraform elsewhere, or a
-	// provider of Cluster API whose tag the spec acknowledges. The import goes on.
+	// ReasonTagsOfOthers: tags of the cluster name other managers, such as a Crossplane elsewhere, or a provider of Cluster
+	// API whose tag the spec acknowledges. The import goes on.
 	ReasonTagsOfOthers = "TagsOfOthers"
 )
 
@@ -154,7 +154,8 @@ const (
 	// a user must check it.
 	ReasonUnexpectedPolicy = "UnexpectedPolicy"
 
-	// ReasonUnexpectedIdentity: a managed resource shows another cluster than the requested one.
+	// ReasonUnexpectedIdentity: a managed resource shows another cluster than the requested one, or one that was created
+	// again under its name.
 	ReasonUnexpectedIdentity = "UnexpectedIdentity"
 )
 

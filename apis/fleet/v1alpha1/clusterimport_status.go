@@ -52,8 +52,8 @@ type ObservedCluster struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// creationTime is when the cloud created the cluster. It is observed of EKS, whose IDs are used again: a cluster that
-	// was created later is another one, and is not reflected.
+	// creationTime is when the cloud created the cluster. A cluster with the same ID and another one is not reflected: IDs
+	// are used again. It is known of EKS only.
 	// +optional
 	CreationTime *metav1.Time `json:"creationTime,omitempty"`
 

@@ -100,7 +100,7 @@ type ClusterImportSpec struct {
 	// provider no longer manages the cluster. Tags of other tools never stop it.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:MaxLength=512
 	// +listType=set
 	// +optional
 	AcknowledgedTags []string `json:"acknowledgedTags,omitempty"`
@@ -157,9 +157,22 @@ type AKSImport struct {
 	Location string `json:"location"`
 }
 
+// GKEEndpoint is how the API server of a cluster of GKE is reached.
+//
+// +kubebuilder:validation:Enum=Address;DNS
+type GKEEndpoint string
+
+const (
+	// GKEEndpointAddress is the IP address, or the DNS name if the address is switched off.
+	GKEEndpointAddress GKEEndpoint = "Address"
+
+	// GKEEndpointDNS is the DNS name, or the address if the provider shows no name.
+	GKEEndpointDNS GKEEndpoint = "DNS"
+)
+
 // GKEImport names a cluster of GKE. The project is that of the provider configuration.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another value would name another cluster: create another import"
+// +kubebuilder:validation:XValidation:rule="self.location == oldSelf.location && self.clusterName == oldSelf.clusterName",message="another value would name another cluster: create another import"
 type GKEImport struct {
 	// location is a region, as europe-west1, or a zone, as europe-west1-b.
 	// +kubebuilder:validation:MaxLength=40
@@ -172,6 +185,14 @@ type GKEImport struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	// +required
 	ClusterName string `json:"clusterName"`
+
+	// endpoint is Address (the IP address, or the DNS name if that is switched off) or DNS (the name, if there is one). The
+	// name can be reached from outside where the cluster allows external traffic to it, also if the address is private.
+	// Credentials need the permission container.clusters.connect there, and tokens of ServiceAccounts a cluster that
+	// allows them.
+	// +kubebuilder:default=Address
+	// +optional
+	Endpoint GKEEndpoint `json:"endpoint,omitempty"`
 }
 
 // ProviderConfigReference names the configuration of a Crossplane provider.

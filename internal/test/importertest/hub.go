@@ -29,9 +29,11 @@ import (
 )
 
 const (
-	// Reader and Admin are ClusterRoles of the credentials of imported clusters: one lists Nodes and writes nothing.
+	// Reader is the ClusterRole of most credentials of imported clusters. It lists Nodes and writes nothing.
 	Reader = "import-reader"
-	Admin  = "cluster-admin"
+
+	// Admin is that of an administrator.
+	Admin = "cluster-admin"
 
 	// Region is where the clusters are that AddEKS adds.
 	Region = "eu-central-1"

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -330,19 +331,35 @@ func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key 
 
 // removeConnectionSecret deletes the Secret that the provider of AKS has published for a source that the spec no longer
 // names: it has the administrator's kubeconfig, and the provider itself deletes it only with its managed resource. The
-// managed resources of the other clouds publish nothing, or are deleted.
+// managed resources of the other clouds publish nothing, or are deleted. As long as one asks for the Secret, because
+// something stops the import, the provider would write it again.
 func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope) error {
-	if p.Wanted.Cloud != reflection.AKS {
+	if p.Wanted.Cloud != reflection.AKS || slices.ContainsFunc(p.Managed, publishes) {
 		return nil
 	}
 	secret, err := r.getConnectionSecret(ctx, p)
 	if _, notOurs := errors.AsType[*scope.StopError](err); notOurs {
 		return nil
 	}
-	if err != nil || !secret.DeletionTimestamp.IsZero() {
+	if err != nil {
 		return err
 	}
-	return r.remove(ctx, secret)
+	if secret.DeletionTimestamp.IsZero() {
+		err = r.remove(ctx, secret)
+	}
+	// A provider that was at work may write it once more, and a finalizer or a policy keep it: Secrets are not watched.
+	p.RequeueSoon(scope.Retry)
+	if isRefused(err) {
+		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested,
+			"The spec requests no kubeconfig; the provider's Secret %q cannot be deleted: %s", secret.Name, wordsOf(err))
+		return nil
+	}
+	return err
+}
+
+func publishes(m *unstructured.Unstructured) bool {
+	_, asks, _ := unstructured.NestedMap(m.Object, "spec", "writeConnectionSecretToRef")
+	return asks
 }
 
 // getConnectionSecret reads the connection Secret of the import's managed resource. It counts only if that managed

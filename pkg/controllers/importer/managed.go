@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -225,9 +226,10 @@ func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 			"The observed cluster is not reflected: it is not the one that was imported, whose ID is %q", before.ID)
 	}
 	if before := p.Import.Status.Observed; before != nil && before.CreationTime != nil && !facts.Created.IsZero() &&
-		!before.CreationTime.Time.Equal(facts.Created) {
+		before.CreationTime.Sub(facts.Created).Abs() > time.Second {
 		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
-			"The observed cluster is not reflected: it was created after the one that was imported; delete this import and create it again")
+			"The observed cluster is not reflected: it was created at %s, and the one that was imported at %s",
+			facts.Created.Format(time.RFC3339), before.CreationTime.UTC().Format(time.RFC3339))
 	}
 	p.Facts = &facts
 	if err := judgeTags(p); err != nil {
@@ -241,13 +243,14 @@ func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// judgeTags stops at the tag of a provider of Cluster API, unless the spec acknowledges it. Other tags only say who made
-// the cluster: the policies and noOtherManages keep a second manager in this hub away, and observing needs no sole right.
+// judgeTags stops at the tag of a provider of Cluster API, unless the spec acknowledges it. Other tags only say who
+// made the cluster, and observing needs no sole right: the policies and noOtherManages keep a Crossplane of this hub
+// that changes it away.
 func judgeTags(p *scope.Scope) error {
 	for _, tag := range p.Facts.ClusterAPITags {
 		if !slices.Contains(p.Import.Spec.AcknowledgedTags, tag) {
 			return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
-				"The cluster has the tag %q of a provider of Cluster API; if that manages it no more, name the tag in acknowledgedTags", tag)
+				"The cluster has the tag of a provider of Cluster API; if that manages it no more, name it in acknowledgedTags: %s", tag)
 		}
 	}
 	if tags := slices.Concat(p.Facts.ClusterAPITags, p.Facts.OwnerTags); len(tags) > 0 {

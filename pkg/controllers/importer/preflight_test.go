@@ -6,6 +6,7 @@ package importer
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,9 +103,11 @@ func TestClusterOfAnotherManagerIsNotReflected(t *testing.T) {
 	})
 	t.Run("Acknowledged", func(t *testing.T) {
 		imp := anImport()
-		imp.Spec.AcknowledgedTags = []string{"sigs.k8s.io/cluster-api-provider-aws/cluster/theirs"}
+		theirs := "sigs.k8s.io/cluster-api-provider-aws/cluster/" + strings.Repeat("theirs", 10)
+		mark := map[string]any{theirs: "owned"}
+		imp.Spec.AcknowledgedTags = []string{theirs}
 		h := newHub(t, imp.DeepCopy())
-		h.tags = map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/other": "owned"}
+		h.tags = map[string]any{theirs + "-other": "owned"}
 		maps.Copy(h.tags, mark)
 		h.settle()
 		h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI)

@@ -208,6 +208,7 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 		w.ResourceGroupName, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
 	case s.GKE != nil:
 		w.Location, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
+		w.DNSEndpoint = s.GKE.Endpoint == fleetv1alpha1.GKEEndpointDNS
 	}
 	slices.Sort(w.NodePools)
 	w.NodePools = slices.Compact(w.NodePools)
