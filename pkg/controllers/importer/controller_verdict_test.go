@@ -63,6 +63,13 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 			Reason: "The spec requests no kubeconfig.", Want: verdict.Current,
 			Object: state(no(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested)),
 		},
+		"TagsOfOthers": {
+			Reason: "The import goes on.", Want: verdict.Current,
+			Object: state(metav1.Condition{
+				Type: fleetv1alpha1.ConditionAlreadyManaged, Status: metav1.ConditionFalse,
+				Reason: fleetv1alpha1.ReasonTagsOfOthers, Message: "It is so",
+			}),
+		},
 	}}
 	for reason, of := range map[string]string{
 		fleetv1alpha1.ReasonKindsMissing: fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive: fleetv1alpha1.ConditionPreflight,
