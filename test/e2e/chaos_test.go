@@ -87,7 +87,8 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		for i := range kills {
 			Expect(manager.Launch(ctx)).To(Succeed())
 			// In some cases the manager is killed while it starts; in a tenth it has begun its work, on any machine.
-			if before, _ := l.Operations(); i%10 == 0 {
+			if i%10 == 0 {
+				before, _ := l.Operations()
 				Eventually(func() int { n, _ := l.Operations(); return n }).WithContext(ctx).Should(BeNumerically(">", before))
 			}
 			life := time.NewTimer(time.Duration(random.Int64N(int64(longestLife))))

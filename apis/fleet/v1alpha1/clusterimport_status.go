@@ -52,8 +52,8 @@ type ObservedCluster struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// creationTime is when the cloud created the cluster. A cluster with the same ID and another one is not reflected: IDs
-	// are used again. It is known of EKS only.
+	// creationTime is when the cloud created the cluster. One that was created at another time is another cluster, also
+	// with the same ID, and is not reflected. Only EKS shows it.
 	// +optional
 	CreationTime *metav1.Time `json:"creationTime,omitempty"`
 

@@ -171,25 +171,25 @@ const (
 )
 
 // GKEImport names a cluster of GKE. The project is that of the provider configuration.
-//
-// +kubebuilder:validation:XValidation:rule="self.location == oldSelf.location && self.clusterName == oldSelf.clusterName",message="another value would name another cluster: create another import"
 type GKEImport struct {
 	// location is a region, as europe-west1, or a zone, as europe-west1-b.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z]+(-[a-z]+)+[0-9]+(-[a-z0-9]+)?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another value would name another cluster: create another import"
 	// +required
 	Location string `json:"location"`
 
 	// clusterName is the name of the cluster in GKE.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another value would name another cluster: create another import"
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// endpoint is Address (the IP address, or the DNS name if that is switched off) or DNS (the name, if there is one). The
-	// name can be reached from outside where the cluster allows external traffic to it, also if the address is private.
-	// Credentials need the permission container.clusters.connect there, and tokens of ServiceAccounts a cluster that
-	// allows them.
+	// endpoint is Address (the IP address, or the DNS name if that is switched off) or DNS (the name, if there is one). A
+	// cluster with a private address can open its name to external traffic. With the name, the identity of the credentials
+	// needs the permission container.clusters.connect in Google Cloud, and tokens of ServiceAccounts work only if the
+	// cluster allows them.
 	// +kubebuilder:default=Address
 	// +optional
 	Endpoint GKEEndpoint `json:"endpoint,omitempty"`

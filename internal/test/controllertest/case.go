@@ -140,23 +140,22 @@ func (c *Case) WaitForEvent(in client.Client, regarding, reason string) (note st
 // Edit changes an object, and tries again if another client has changed it meanwhile.
 func (c *Case) Edit(in client.Client, obj client.Object, change func()) {
 	c.T.Helper()
-	c.Within("editing "+obj.GetName(), func() error {
-		if err := in.Get(c.Ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change()
-		return in.Update(c.Ctx, obj)
-	})
+	c.edit(in, obj, change, func() error { return in.Update(c.Ctx, obj) })
 }
 
 // EditStatus changes an object's status like Edit.
 func (c *Case) EditStatus(in client.Client, obj client.Object, change func()) {
 	c.T.Helper()
-	c.Within("editing the status of "+obj.GetName(), func() error {
+	c.edit(in, obj, change, func() error { return in.Status().Update(c.Ctx, obj) })
+}
+
+func (c *Case) edit(in client.Client, obj client.Object, change func(), update func() error) {
+	c.T.Helper()
+	c.Within("editing "+obj.GetName(), func() error {
 		if err := in.Get(c.Ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
 		}
 		change()
-		return in.Status().Update(c.Ctx, obj)
+		return update()
 	})
 }

@@ -117,7 +117,8 @@ func identitiesFixture(t *testing.T) (*Clients, *testclock.FakePassiveClock) {
 	t.Helper()
 	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
 	return &Clients{
-		Manager: &Access{}, config: &rest.Config{Host: "https://127.0.0.1:1"}, scheme: controllertest.Scheme(), mapper: meta.NewDefaultRESTMapper(nil),
+		Manager: &Access{}, config: &rest.Config{Host: "https://127.0.0.1:1"},
+		scheme: controllertest.Scheme(), mapper: meta.NewDefaultRESTMapper(nil),
 		clock: clock, poll: time.Minute, retry: 10 * time.Second, entries: map[mcr.ClusterName]map[Key]*identityEntry{},
 	}, clock
 }

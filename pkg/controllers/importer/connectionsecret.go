@@ -1,0 +1,111 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// connectionSecret reads a key of the connection Secret of the import's managed resource.
+func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key string) ([]byte, error) {
+	secret, err := r.getConnectionSecret(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if content := secret.Data[key]; len(content) > 0 {
+		return content, nil
+	}
+	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider publishes no %s", key)
+}
+
+// removeConnectionSecret deletes the Secret that the provider of AKS has published for a source that the spec no longer
+// names: it has the administrator's kubeconfig, and the provider itself deletes it only with its managed resource. The
+// managed resources of the other clouds publish nothing, or are deleted. As long as one asks for the Secret, because
+// something stops the import, the provider would write it again.
+func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope) error {
+	if p.Wanted.Cloud != reflection.AKS || slices.ContainsFunc(p.Managed, publishes) {
+		return nil
+	}
+	secret, err := r.getConnectionSecret(ctx, p)
+	if _, notOurs := errors.AsType[*scope.StopError](err); notOurs {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if secret.DeletionTimestamp.IsZero() {
+		err = r.remove(ctx, secret)
+	}
+	// A provider that was at work may write it once more, and a finalizer or a policy keep it: Secrets are not watched.
+	p.RequeueSoon(scope.Retry)
+	if isRefused(err) {
+		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested,
+			"The spec requests no kubeconfig; the provider's Secret %q cannot be deleted: %s", secret.Name, wordsOf(err))
+		return nil
+	}
+	return err
+}
+
+func publishes(m *unstructured.Unstructured) bool {
+	_, asks, _ := unstructured.NestedMap(m.Object, "spec", "writeConnectionSecretToRef")
+	return asks
+}
+
+// getConnectionSecret reads the connection Secret of the import's managed resource. It counts only if that managed
+// resource controls it: anybody could use its name.
+func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	name := scope.ConnectionSecretName(p.Import)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider has not published credentials yet")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get Secret %q: %w", name, err)
+	}
+	controller := metav1.GetControllerOf(secret)
+	for _, m := range p.Managed {
+		if controller != nil && controller.UID == m.GetUID() {
+			return secret, nil
+		}
+	}
+	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q is not that of the import's managed resources; it is left alone", name)
+}
+
+// publishedCluster is the cluster of the provider's published kubeconfig. AKS publishes the API server's authority and
+// port nowhere else. The kubeconfig's user, which may be a program to run, is ignored.
+func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
+	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
+	if err != nil {
+		return nil, err
+	}
+	unreadable := noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The provider's kubeconfig cannot be read")
+	if len(given) > credentials.MaxSize {
+		return nil, unreadable
+	}
+	file, err := clientcmd.Load(given)
+	if err != nil {
+		return nil, unreadable
+	}
+	if current := file.Contexts[file.CurrentContext]; current != nil {
+		return file.Clusters[current.Cluster], nil
+	}
+	return nil, nil //nolint:nilnil // A kubeconfig without a current context has none.
+}
