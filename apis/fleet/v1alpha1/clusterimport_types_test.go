@@ -170,6 +170,15 @@ func TestAClusterImportNeverBecomesThatOfAnotherCluster(t *testing.T) {
 			reason: "As does another location.", from: importSpec("gke", maps.Clone(importGKE), "kubeconfig", none),
 			change: func(spec map[string]any) { spec["gke"].(map[string]any)["location"] = "us-central1" }, want: "would name another cluster",
 		},
+		"Name": {
+			reason: "Another name is another cluster.", from: importSpec("gke", maps.Clone(importGKE), "kubeconfig", none),
+			change: func(spec map[string]any) { spec["gke"].(map[string]any)["clusterName"] = "other" }, want: "would name another cluster",
+		},
+		"Endpoint": {
+			reason: "A cluster is the same by its address and by its DNS name.",
+			from:   importSpec("gke", maps.Clone(importGKE), "kubeconfig", none),
+			change: func(spec map[string]any) { spec["gke"].(map[string]any)["endpoint"] = "DNS" },
+		},
 		"Cloud": {
 			reason: "As does another cloud.", from: importSpec("eks", maps.Clone(importEKS)),
 			change: func(spec map[string]any) { delete(spec, "eks"); spec["aks"] = maps.Clone(importAKS) }, want: "another cloud would be another cluster",
