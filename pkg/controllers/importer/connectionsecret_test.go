@@ -24,9 +24,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// TestConnectionSecretIsDeletedOnce: only the Secret that a managed resource of the import published, when none asks for
-// it any more. One that a policy keeps fails nothing else, and is said.
-func TestConnectionSecretIsDeletedOnce(t *testing.T) {
+// TestRemoveConnectionSecret: only the Secret that a managed resource of the import published is deleted, when none
+// asks for it any more. A policy that keeps it stops nothing else, and the condition says so.
+func TestRemoveConnectionSecret(t *testing.T) {
 	refusal := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "shop-import-connection", nil)
 	for name, tc := range map[string]struct {
 		controller types.UID
