@@ -34,6 +34,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/controllers/references"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -42,7 +43,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // hubScheme returns a scheme of the kinds that are read and written in the hub.
@@ -155,7 +155,7 @@ func setupControllers(
 		return fmt.Errorf("cannot set up the inventory: %w", err)
 	}
 	queueMetrics := multicluster.NewMetrics(metrics.Registry)
-	users := &readonlypolicy.Users{}
+	users := &install.PolicyUsers{}
 	err = agent.Setup(mgr, agent.Options{
 		Fleet: provider, Gate: gate, Reporter: definitions, Users: users, HubBudget: hubMemory,
 		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),

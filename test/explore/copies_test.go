@@ -16,7 +16,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
 
@@ -158,9 +158,9 @@ func (c *checker) copiesSettled() {
 // hasCrossplane reports whether a cluster has evidence of a Crossplane of its own.
 func hasCrossplane(cluster *workload) bool {
 	definition := cluster.server.Get(key(crds, "", xrds.String()))
-	return definition != nil && !managed.GetMarks(definition).IsMastheads() ||
+	return definition != nil && !install.GetMarks(definition).IsMastheads() ||
 		slices.ContainsFunc(cluster.server.List(xrds), func(obj *unstructured.Unstructured) bool {
-			return !managed.GetMarks(obj).IsMastheads() || len(obj.GetFinalizers()) > 0
+			return !install.GetMarks(obj).IsMastheads() || len(obj.GetFinalizers()) > 0
 		})
 }
 

@@ -18,7 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` +
@@ -31,7 +31,7 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	var queries, refused atomic.Int32
-	users := &readonlypolicy.Users{}
+	users := &install.PolicyUsers{}
 	users.OnDoubt(func(mcr.ClusterName) { queries.Add(1) })
 	_, doubts := users.ForCluster(f.Cluster).Name()
 	users.ForCluster(f.Cluster).Learn("before", doubts, time.Now())

@@ -22,7 +22,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // closed waits until the definition in the workload cluster is being withdrawn.
@@ -49,7 +49,7 @@ func TestDefinitionThatTheClassDoesNotOfferGoes(t *testing.T) {
 
 // shownDefinitions records what the ClusterProfile shows of definitions.
 type shownDefinitions struct {
-	managed.NopReporter
+	install.NopReporter
 	mu      sync.Mutex
 	reasons map[string]string
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // refusals is a Reporter that records refusals.
 type refusals struct {
-	managed.NopReporter
+	install.NopReporter
 	reasons map[string]string
 }
 

@@ -12,10 +12,9 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/limits"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // Defaults of Options.
@@ -37,10 +36,10 @@ type Options struct {
 	Gate *multicluster.Gate
 
 	// Users tracks our username in each cluster, which the policy there allows. Default: the username is never in doubt.
-	Users *readonlypolicy.Users
+	Users *install.PolicyUsers
 
 	// Reporter receives the state of the claim kinds' definitions in the workload clusters.
-	Reporter managed.Reporter
+	Reporter install.Reporter
 
 	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*: the namespaces of the manager
 	// and of Crossplane.
@@ -88,10 +87,10 @@ func (o *Options) setDefaults() error {
 		return errors.New("the agent requires the fleet")
 	}
 	if o.Users == nil {
-		o.Users = &readonlypolicy.Users{}
+		o.Users = &install.PolicyUsers{}
 	}
 	if o.Reporter == nil {
-		o.Reporter = managed.NopReporter{}
+		o.Reporter = install.NopReporter{}
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles

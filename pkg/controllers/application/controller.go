@@ -24,10 +24,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // controllerName is the name of the controller in metrics, logs and events.
@@ -53,10 +52,10 @@ type Options struct {
 	Gate *multicluster.Gate
 
 	// Users are Masthead's usernames in the clusters, which their policy exempts. By default they are never in doubt.
-	Users *readonlypolicy.Users
+	Users *install.PolicyUsers
 
 	// Reporter receives the state of the definition of Applications in the workload clusters.
-	Reporter managed.Reporter
+	Reporter install.Reporter
 
 	// MaxConcurrentReconciles bounds how many Applications are reconciled at once.
 	MaxConcurrentReconciles int
@@ -102,7 +101,7 @@ func (o *Options) setDefaults() error {
 		o.RequestTimeout = DefaultRequestTimeout
 	}
 	if o.Users == nil {
-		o.Users = &readonlypolicy.Users{}
+		o.Users = &install.PolicyUsers{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

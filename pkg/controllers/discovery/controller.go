@@ -17,11 +17,10 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // controllerName is the name of the controller in metrics, logs and events.
@@ -44,10 +43,10 @@ type Options struct {
 
 	// Users holds Masthead's username in each cluster. Share it with other controllers that can doubt a username. Default:
 	// not shared.
-	Users *readonlypolicy.Users
+	Users *install.PolicyUsers
 
 	// Reporter receives the state of the definitions of mirrored kinds in workload clusters.
-	Reporter managed.Reporter
+	Reporter install.Reporter
 
 	// MaxConcurrentReconciles bounds how many clusters are reconciled at once.
 	MaxConcurrentReconciles int
@@ -72,10 +71,10 @@ func (o *Options) setDefaults() error {
 		return errors.New("discovery requires the fleet")
 	}
 	if o.Reporter == nil {
-		o.Reporter = managed.NopReporter{}
+		o.Reporter = install.NopReporter{}
 	}
 	if o.Users == nil {
-		o.Users = &readonlypolicy.Users{}
+		o.Users = &install.PolicyUsers{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -30,7 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -126,7 +126,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	before := version()
 	masthead := f.ClientAsMasthead()
 	f.Edit(masthead, copied, func() {
-		copied.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue, "added": "label"})
+		copied.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue, "added": "label"})
 		_ = unstructured.SetNestedField(copied.Object, "theirs", "spec", "writeConnectionSecretsToNamespace")
 	})
 	f.WaitForCopy(composition, func(got *unstructured.Unstructured) error {
@@ -439,7 +439,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
 			f.Traffic.SetAdmit(func(content map[string]any) {
-				if u := (&unstructured.Unstructured{Object: content}); managed.GetMarks(u).IsMastheads() {
+				if u := (&unstructured.Unstructured{Object: content}); install.GetMarks(u).IsMastheads() {
 					tc.admit(u)
 				}
 			})

@@ -13,9 +13,8 @@ import (
 
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // slowFleet does something between a lookup and its answer, once.
@@ -41,7 +40,7 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 	fleet := &slowFleet{Fleet: &fakefleet.Fleet{}}
 	r := &reconciler{
 		fleet: fleet, enrolments: map[mcr.ClusterName]enrolment{},
-		workloads: newWorkloads(newReports(nil, managed.NopReporter{}, nil), &readonlypolicy.Users{}, time.Now),
+		workloads: newWorkloads(newReports(nil, install.NopReporter{}, nil), &install.PolicyUsers{}, time.Now),
 	}
 	fleet.Set(connection.Cluster{Name: name, State: connection.StateConnecting})
 	reported := make(chan struct{})
@@ -70,7 +69,7 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 
 // latest is a Reporter that keeps the last message.
 type latest struct {
-	managed.NopReporter
+	install.NopReporter
 
 	message string
 }

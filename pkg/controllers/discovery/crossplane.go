@@ -13,8 +13,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -62,7 +62,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) error {
 func crossplanes(xrd *unstructured.Unstructured) string {
 	finalizer := foreignFinalizer(xrd)
 	switch {
-	case !managed.GetMarks(xrd).IsMastheads():
+	case !install.GetMarks(xrd).IsMastheads():
 		return "was not created by Masthead"
 	case finalizer != "":
 		return fmt.Sprintf("was created by Masthead and has the finalizer %q", multicluster.BoundedText(finalizer))

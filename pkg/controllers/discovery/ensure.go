@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // maxWrites bounds the writes of one pass.
@@ -35,8 +35,8 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 	case err != nil:
 		return err
 	case !p.owns(have):
-		about := managed.Object(kind.Kind, m.name())
-		return condition.NewError(reasons.foreign, about.NotOurs(managed.GetMarks(have), p.cluster.Hub, ""))
+		about := install.Object(kind.Kind, m.name())
+		return condition.NewError(reasons.foreign, about.NotOurs(install.GetMarks(have), p.cluster.Hub, ""))
 	case have.GetDeletionTimestamp() != nil:
 		// It is rewritten once it is gone.
 		return condition.PendingError{}
@@ -59,35 +59,35 @@ func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstruct
 // write writes a copy. Its error is what the cluster's answer means.
 func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet) error {
 	got, err := p.writer(kind).Write(ctx, have, m.nextGeneration(have), m.written)
-	about := managed.Object(kind.Kind, m.name())
-	switch managed.ClassifyAnswer(err) {
-	case managed.Accepted:
+	about := install.Object(kind.Kind, m.name())
+	switch install.ClassifyAnswer(err) {
+	case install.Accepted:
 		got = reduceToMetadata(got)
 		p.w.verified.Set(copyKey{kind, m.name()}, verified(got, m))
 		p.w.watcher.Observe(kind, types.NamespacedName{Name: m.name()}, got)
 		p.wrote(kind)
 		return nil
-	case managed.Outdated:
+	case install.Outdated:
 		return condition.PendingError{After: condition.Soon}
-	case managed.Forbidden:
+	case install.Forbidden:
 		if wait, refused := p.refusedByPolicy(kind); refused {
 			return wait
 		}
 		return condition.NewError(reasons.forbidden, about.Refused(err))
-	case managed.Rejected:
+	case install.Rejected:
 		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
 			// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
 			return condition.Join(p.remove(ctx, kind, have), condition.PendingError{After: condition.Soon})
 		}
 		return condition.NewError(reasons.rejected, about.Refused(err))
-	case managed.Failed:
+	case install.Failed:
 	}
 	return fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)
 }
 
 // writer writes and counts objects of a kind in the cluster.
-func (p *pass) writer(kind kindwatch.Kind) managed.Writer {
-	return managed.Writer{
+func (p *pass) writer(kind kindwatch.Kind) install.Writer {
+	return install.Writer{
 		Objects: p.w.client.Resource(kind.GroupVersionResource()), Owner: p.cluster.Hub, Timeout: p.requestTimeout,
 		Wrote: func(what string) { p.reports.wrote(p.w.name, what) },
 	}
@@ -100,18 +100,18 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 		return nil
 	}
 	err := p.writer(kind).Remove(ctx, p.w.client.Resource(kind.GroupVersionResource()), have)
-	switch managed.ClassifyAnswer(err) {
-	case managed.Accepted:
+	switch install.ClassifyAnswer(err) {
+	case install.Accepted:
 		p.w.forgetCopies(kind, have.GetName())
 		p.wrote(kind)
 		return nil
-	case managed.Outdated:
+	case install.Outdated:
 		return condition.PendingError{After: condition.Soon}
-	case managed.Forbidden:
+	case install.Forbidden:
 		if wait, refused := p.refusedByPolicy(kind); refused {
 			return wait
 		}
-	case managed.Rejected, managed.Failed:
+	case install.Rejected, install.Failed:
 	}
 	return fmt.Errorf("cannot delete %s %q in cluster %q: %w", kind.Kind, have.GetName(), p.w.name, err)
 }

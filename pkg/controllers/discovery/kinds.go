@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -113,7 +113,7 @@ func admissionKind(resource, kind string) kindwatch.Kind {
 
 // servedKind returns how to read and write a mirrored kind's objects according to its CustomResourceDefinition.
 func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind, bool) {
-	kind, ok := managed.ServedKind(crd)
+	kind, ok := install.ServedKind(crd)
 	kind.ClusterScoped = true
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
 	return kind, ok && kind.Group == crossplaneGroup && kind.Resource == resource && scope == "Cluster" && kind.Validate() == nil

@@ -26,10 +26,9 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // lane is the API servers of a hub and of a workload cluster. A test has exclusive use of them while it runs, and
@@ -69,7 +68,7 @@ func TestMain(m *testing.M) {
 	servers.Run(m)
 }
 
-// lastReports is a managed.Reporter that records the last report for each definition.
+// lastReports is a install.Reporter that records the last report for each definition.
 type lastReports struct {
 	mu    sync.Mutex
 	kinds map[string]string
@@ -100,7 +99,7 @@ type fixture struct {
 	reports    *lastReports
 	registry   *prometheus.Registry
 	reconciler *reconciler
-	users      *readonlypolicy.Users
+	users      *install.PolicyUsers
 
 	// othersPolicy reports whether another hub protects the cluster.
 	othersPolicy bool
@@ -160,7 +159,7 @@ func (f *fixture) removeDefinitions() {
 func (f *fixture) start() {
 	f.T.Helper()
 	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub), controllertest.Scheme())
-	f.users = &readonlypolicy.Users{}
+	f.users = &install.PolicyUsers{}
 	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.manager.Gate, Reporter: f.reports, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
 	if err := o.setDefaults(); err != nil {
 		f.T.Fatal(err)
@@ -226,7 +225,7 @@ func (f *fixture) leave() {
 	// The API server notices a moment later that the policy is gone. Until then it refuses what the next test writes under
 	// another name.
 	f.Within("the policy is in force no more", func() error {
-		labelled := f.NewClaimCRD("leftovers", map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
+		labelled := f.NewClaimCRD("leftovers", map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue})
 		return f.Workload.Create(f.Ctx, labelled, client.DryRunAll)
 	})
 }

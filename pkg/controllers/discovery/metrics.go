@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
@@ -48,7 +48,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Writes of definitions, copies and policies to a workload cluster. Many mean that another client there undoes " +
 				"them again and again.",
 			PerCluster: true,
-			Labels:     []metric.Label{{Name: "write", Values: managed.Create + ", " + managed.Update + ", " + managed.Delete}},
+			Labels:     []metric.Label{{Name: "write", Values: install.Create + ", " + install.Update + ", " + install.Delete}},
 		}),
 	}
 }

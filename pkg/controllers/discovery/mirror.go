@@ -11,7 +11,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
@@ -26,7 +26,7 @@ type mirror struct {
 	// group is the API group that it concerns.
 	group string
 
-	// exactLabels reports whether labels that the mirror does not have are removed, see managed.Wanted.
+	// exactLabels reports whether labels that the mirror does not have are removed, see install.Wanted.
 	exactLabels bool
 }
 
@@ -37,7 +37,7 @@ func newMirror(object *unstructured.Unstructured) *mirror {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[fleetv1alpha1.ManagedByLabel] = managed.LabelValue
+	labels[fleetv1alpha1.ManagedByLabel] = install.LabelValue
 	object.SetLabels(labels)
 	content := maps.Clone(object.Object)
 	delete(content, "metadata")
@@ -68,7 +68,7 @@ func mirrorFor(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 func (m *mirror) without(excluded []string) *mirror {
 	labels := m.object.GetLabels()
 	kept := usermeta.Owned(labels, excluded...)
-	kept[fleetv1alpha1.ManagedByLabel] = managed.LabelValue
+	kept[fleetv1alpha1.ManagedByLabel] = install.LabelValue
 	if maps.Equal(kept, labels) {
 		return m
 	}
@@ -95,7 +95,7 @@ func withoutConversion(spec map[string]any) map[string]any {
 // names, versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status
 // subresource: no controller there reports a status, and a copy is written in one request.
 func newDefinitionMirror(hub *unstructured.Unstructured) *mirror {
-	out, spec := managed.DefinitionLike(hub)
+	out, spec := install.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
 		if version, ok := v.(map[string]any); ok {
@@ -107,8 +107,8 @@ func newDefinitionMirror(hub *unstructured.Unstructured) *mirror {
 
 // contentAsRecorded reports whether a copy has this mirror's content, judged by its annotation.
 func (m *mirror) contentAsRecorded(have *unstructured.Unstructured) bool {
-	r, ok := managed.ParseRecord(have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation])
-	return ok && r == managed.Record{Hash: m.hash, Generation: have.GetGeneration()}
+	r, ok := install.ParseRecord(have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation])
+	return ok && r == install.Record{Hash: m.hash, Generation: have.GetGeneration()}
 }
 
 // labelled reports whether a copy has the desired labels, including those of its hub.
@@ -131,15 +131,15 @@ func (m *mirror) labelled(have *unstructured.Unstructured, owner hubidentity.Own
 
 // written returns the object to write: an update of have, or a new one if have is nil.
 func (m *mirror) written(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
-	return managed.Wanted{
+	return install.Wanted{
 		Content: m.object.Object, Name: m.name(), Labels: m.object.GetLabels(), ExactLabels: m.exactLabels,
-		Annotations: map[string]string{fleetv1alpha1.MirroredAnnotation: managed.Record{Hash: m.hash, Generation: generation}.String()},
+		Annotations: map[string]string{fleetv1alpha1.MirroredAnnotation: install.Record{Hash: m.hash, Generation: generation}.String()},
 	}.Over(have)
 }
 
 // nextGeneration is the generation that a copy has after the write.
 func (m *mirror) nextGeneration(have *unstructured.Unstructured) int64 {
-	return managed.NextGeneration(have, have != nil && m.contentAsRecorded(have))
+	return install.NextGeneration(have, have != nil && m.contentAsRecorded(have))
 }
 
 // reduceToMetadata strips an object to its metadata, as a workload cluster's watch keeps it.

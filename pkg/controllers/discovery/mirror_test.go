@@ -14,7 +14,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/discoverytest"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 func findMirroredKind(resource string) mirroredKind {
@@ -139,7 +139,7 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	want := map[string]any{
 		"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
 		"metadata": map[string]any{
-			"name": "x", "labels": map[string]any{"tier": "gold", fleetv1alpha1.ManagedByLabel: managed.LabelValue},
+			"name": "x", "labels": map[string]any{"tier": "gold", fleetv1alpha1.ManagedByLabel: install.LabelValue},
 			"annotations": map[string]any{fleetv1alpha1.MirroredAnnotation: m.hash + "/1"},
 		},
 		"spec":   map[string]any{"group": "db.acmeco.org", "crdSpecTemplate": map[string]any{"group": "db.acmeco.org"}},
@@ -163,11 +163,11 @@ func TestMirrorWithoutWhatTheClassExcludes(t *testing.T) {
 		want     map[string]string
 	}{
 		"Without exclusions, only what never travels is left out.": {
-			want: map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", fleetv1alpha1.ManagedByLabel: managed.LabelValue},
+			want: map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", fleetv1alpha1.ManagedByLabel: install.LabelValue},
 		},
 		"The class can exclude more, but not the mark of a copy.": {
 			excluded: []string{"acmeco.org/*", fleetv1alpha1.ManagedByLabel},
-			want:     map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: managed.LabelValue},
+			want:     map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: install.LabelValue},
 		},
 	} {
 		got := m.without(tc.excluded)
@@ -201,7 +201,7 @@ func TestRecord(t *testing.T) {
 			u.SetLabels(discoverytest.Owner.Stamp(map[string]string{"x": "y"}))
 		}, true, false, 4},
 		"Unnamed": {"One from before hubs had identities is given ours.", func(u *unstructured.Unstructured) {
-			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
+			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue})
 		}, true, false, 4},
 		"OtherContent": {"What was copied has changed.", func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: "other/4"})
@@ -283,7 +283,7 @@ func FuzzMirror(f *testing.F) {
 		hub := &unstructured.Unstructured{Object: content}
 		for _, k := range mirroredKinds() {
 			m := mirrorFor(k, hub)
-			if !managed.GetMarks(m.object).IsMastheads() || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
+			if !install.GetMarks(m.object).IsMastheads() || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
 				t.Errorf("a copy of %s is %v", data, m.object.Object)
 			}
 			_, _ = servedKind(hub, k.resource)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -109,7 +109,7 @@ func (p *pass) known(kind kindwatch.Kind, reasons reasonSet) error {
 	case kindwatch.StateSynced:
 		return nil
 	case kindwatch.StateForbidden:
-		return condition.NewError(reasons.forbidden, managed.Unwatchable(kind.GroupResource()))
+		return condition.NewError(reasons.forbidden, install.Unwatchable(kind.GroupResource()))
 	case kindwatch.StateTooLarge:
 		return condition.NewError(reasons.tooLarge, "No objects of the kind are written: "+message+".")
 	case kindwatch.StateStale:

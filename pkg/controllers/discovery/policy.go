@@ -12,12 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/managed"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // policyName is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters.
-const policyName = readonlypolicy.Name
+const policyName = install.PolicyName
 
 // maxUserName bounds the username that a workload cluster can have written into the policy. A certificate's common name
 // has 64 characters, a ServiceAccount's name at most 340.
@@ -69,7 +68,7 @@ func policyFor(user string) *mirror {
 			"matchConstraints": map[string]any{
 				"matchPolicy":       "Equivalent",
 				"namespaceSelector": map[string]any{},
-				"objectSelector":    map[string]any{"matchLabels": map[string]any{label: managed.LabelValue}},
+				"objectSelector":    map[string]any{"matchLabels": map[string]any{label: install.LabelValue}},
 				"resourceRules": []any{
 					resourceRule("apiextensions.k8s.io", "customresourcedefinitions"),
 					resourceRule(crossplaneGroup, resourceXRD, resourceComposition, resourceDefinition, resourcePublication),
@@ -78,7 +77,7 @@ func policyFor(user string) *mirror {
 			"validations": []any{map[string]any{
 				"expression": "request.userInfo.username in [" + strings.Join(quoted, ", ") + "] || " +
 					"(request.operation == 'UPDATE' && !(has(oldObject.metadata.labels) && '" + label + "' in oldObject.metadata.labels && " +
-					"oldObject.metadata.labels['" + label + "'] == '" + managed.LabelValue + "'))",
+					"oldObject.metadata.labels['" + label + "'] == '" + install.LabelValue + "'))",
 				"message": "Masthead keeps this as it is in the hub: change it there. It can be removed here when the cluster is not enrolled any more and " +
 					"the ValidatingAdmissionPolicyBinding " + policyName + " is deleted.",
 				"reason": "Forbidden",

@@ -26,7 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // rejects waits until the cluster rejects something for the reason that Masthead gives. The API server puts a new
@@ -50,7 +50,7 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 	copied := f.WaitForCopy(xrd, discoverytest.SameContent(xrd))
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
 	masthead := f.ClientAsMasthead()
-	ours := map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue}
+	ours := map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue}
 	claims := f.NewClaimCRD("claims", ours)
 	f.Create(masthead, claims)
 	t.Cleanup(func() { f.Delete(masthead, claims) })

@@ -14,18 +14,18 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // reports publishes what a workload cluster does not show, once for each change.
 type reports struct {
 	recorder events.EventRecorder
-	reporter managed.Reporter
+	reporter install.Reporter
 	metrics  *Metrics
 
 	// reported is what was last reported about a definition, or about the policy, which has no definition name.
-	reported *managed.ReportedReasons[reportKey]
+	reported *install.ReportedReasons[reportKey]
 
 	mu sync.Mutex
 	// engaged are the clusters that may be reported on. Results of a pass that outlives its cluster are not reported:
@@ -38,8 +38,8 @@ type reportKey struct {
 	crd     string
 }
 
-func newReports(recorder events.EventRecorder, reporter managed.Reporter, metrics *Metrics) *reports {
-	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), reported: managed.NewReportedReasons[reportKey]()}
+func newReports(recorder events.EventRecorder, reporter install.Reporter, metrics *Metrics) *reports {
+	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), reported: install.NewReportedReasons[reportKey]()}
 }
 
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
@@ -88,7 +88,7 @@ func (r *reports) forgetProtection(cluster mcr.ClusterName) {
 
 func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condition.Error, action string) {
 	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.Reason, "message", p.Message)
-	r.recorder.Eventf(managed.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
+	r.recorder.Eventf(install.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
 }
 
 // wrote counts a write.

@@ -16,8 +16,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -63,7 +63,7 @@ func (p *pass) ownCrossplane() error {
 		}
 		return condition.PendingError{}
 	}
-	if err == nil && !managed.GetMarks(have).IsMastheads() {
+	if err == nil && !install.GetMarks(have).IsMastheads() {
 		return condition.NewError(fleetv1alpha1.ReasonOwnCrossplane,
 			fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
 				"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd))

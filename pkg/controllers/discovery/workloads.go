@@ -25,10 +25,9 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // servedTimeout is how long to wait for the objects of a kind whose definition the cluster has. An API server takes
@@ -47,10 +46,10 @@ type workload struct {
 	queue    workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 
 	// user is our username there.
-	user *readonlypolicy.User
+	user *install.PolicyUser
 
 	// verified are the copies that Masthead wrote or found up to date.
-	verified *managed.AppliedState[copyKey]
+	verified *install.AppliedState[copyKey]
 
 	mu sync.Mutex
 
@@ -72,8 +71,8 @@ type copyKey struct {
 }
 
 // verified is the state of a copy that was written from a mirror or found equal to it.
-func verified(have *unstructured.Unstructured, m *mirror) managed.State {
-	return managed.CompareState(have, fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()),
+func verified(have *unstructured.Unstructured, m *mirror) install.State {
+	return install.CompareState(have, fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()),
 		fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]))
 }
 
@@ -148,7 +147,7 @@ func (w *workload) arrived(kind kindwatch.Kind) {
 // workloads are the engaged workload clusters.
 type workloads = multicluster.Instances[mcreconcile.Request, *workload]
 
-func newWorkloads(r *reports, users *readonlypolicy.Users, now func() time.Time) *workloads {
+func newWorkloads(r *reports, users *install.PolicyUsers, now func() time.Time) *workloads {
 	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *workload]{
 		What: "mirrored objects",
 		New: func(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*workload, error) {
@@ -165,7 +164,7 @@ func newWorkloads(r *reports, users *readonlypolicy.Users, now func() time.Time)
 
 // newWorkload creates the state of one cluster instance.
 func newWorkload(
-	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request], user *readonlypolicy.User,
+	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request], user *install.PolicyUser,
 ) (*workload, error) {
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
@@ -173,7 +172,7 @@ func newWorkload(
 	}
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
-		verified: managed.NewVerified[copyKey](), unmanaged: sets.New[kindwatch.Kind](),
+		verified: install.NewVerified[copyKey](), unmanaged: sets.New[kindwatch.Kind](),
 		followed: map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
 	}
 	watched.Handler = w.handle

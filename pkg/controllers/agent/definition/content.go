@@ -13,7 +13,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // DefinitionFor returns the CustomResourceDefinition that a workload cluster shall have for one of the hub: the same
@@ -26,7 +26,7 @@ import (
 //   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and not copied.
 //     The ownership labels are those of the cluster's hub; see stamped.
 func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
-	out, spec := managed.DefinitionLike(hub)
+	out, spec := install.DefinitionLike(hub)
 	preservesExplicitly(spec)
 	observesGeneration(spec)
 	showsAgentSynced(spec)
@@ -134,7 +134,7 @@ func Stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructu
 // IsOurs reports whether a definition in a workload cluster was installed by a hub's Masthead, and has no other owner
 // since.
 func IsOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
-	return managed.GetMarks(crd).BelongTo(owner)
+	return install.GetMarks(crd).BelongTo(owner)
 }
 
 // SameDefinition reports whether a definition in a workload cluster is what it should be.
@@ -145,5 +145,5 @@ func SameDefinition(have, want *unstructured.Unstructured, owner hubidentity.Own
 // Corrected returns the definition to write over one that Masthead owns and that differs from what it should be.
 func Corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
 	content := runtime.DeepCopyJSON(want.Object)
-	return managed.Wanted{Content: content, Name: want.GetName(), Labels: want.GetLabels()}.Over(Opened(have))
+	return install.Wanted{Content: content, Name: want.GetName(), Labels: want.GetLabels()}.Over(Opened(have))
 }

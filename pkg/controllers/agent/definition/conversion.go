@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/crossplane"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // A conversion webhook of a definition is a Service of the hub, which a workload cluster cannot call. Without it, an
@@ -54,7 +54,7 @@ func StorageVersion(crd *unstructured.Unstructured) string {
 // removal from the hub only means that the hub's objects were converted.
 func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstructured {
 	ours := crossplane.Versions(want)
-	versions := managed.KeepStored(ours, have, func(version map[string]any) { version["served"] = false })
+	versions := install.KeepStored(ours, have, func(version map[string]any) { version["served"] = false })
 	if len(versions) == len(ours) {
 		return want
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -35,7 +35,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 		// Not there yet or not synced yet: its appearance requeues the definition.
 		return nil, condition.PendingError{}
 	}
-	of := managed.CompareState(meta, r.hub.HubKind(published).Version)
+	of := install.CompareState(meta, r.hub.HubKind(published).Version)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -55,7 +55,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 	kind := r.hub.HubKind(published)
 	d := DefinitionFor(crd, kind.Version)
 	want = wantedDefinition{
-		of: managed.CompareState(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
+		of: install.CompareState(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
 	}
 
 	r.mu.Lock()
@@ -70,7 +70,7 @@ func (r *Reconciler) ensure(
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
 	owner := w.Owner()
-	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, managed.CompareState(current, want.hash)) {
+	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, install.CompareState(current, want.hash)) {
 		return r.Accept(ctx, w, cluster, req, p.Kind)
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
@@ -102,7 +102,7 @@ func (r *Reconciler) ensure(
 	if err != nil {
 		return r.unwritten(ctx, w, cluster, req, p.Kind, before, err)
 	}
-	w.Verified.Set(req.Name, managed.CompareState(have, want.hash))
+	w.Verified.Set(req.Name, install.CompareState(have, want.hash))
 	return r.Accept(ctx, w, cluster, req, p.Kind)
 }
 
@@ -114,19 +114,19 @@ func (r *Reconciler) unwritten(
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
-	p := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
-	switch managed.ClassifyAnswer(err) {
-	case managed.Outdated:
+	p := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: install.Definition(req.Name).Refused(err)}
+	switch install.ClassifyAnswer(err) {
+	case install.Outdated:
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
-	case managed.Forbidden:
+	case install.Forbidden:
 		p.Reason = fleetv1alpha1.ReasonDefinitionForbidden
 		fallthrough
-	case managed.Rejected:
+	case install.Rejected:
 		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
 		r.retain(w, have, hub)
 		r.refuse(ctx, cluster, req, p)
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
-	case managed.Accepted, managed.Failed:
+	case install.Accepted, install.Failed:
 	}
 	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 }
@@ -178,8 +178,8 @@ func (r *Reconciler) refuseForeign(
 ) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	const consequence = "its objects are not synchronised"
-	message := managed.Definition(req.Name).NotOurs(managed.GetMarks(have), w.Owner(), consequence)
-	if _, ok := managed.GetMarks(have).OtherHub(w.Owner()); ok {
+	message := install.Definition(req.Name).NotOurs(install.GetMarks(have), w.Owner(), consequence)
+	if _, ok := install.GetMarks(have).OtherHub(w.Owner()); ok {
 		// That hub manages the claims, including those that it took over.
 		r.Unfollow(w, req.Name)
 		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
@@ -210,7 +210,7 @@ func (r *Reconciler) Accept(
 	case kindwatch.StateForbidden:
 		r.refuse(ctx, cluster, req, &condition.Error{
 			Reason:  fleetv1alpha1.ReasonClaimsForbidden,
-			Message: managed.Unwatchable(kind.GroupResource()),
+			Message: install.Unwatchable(kind.GroupResource()),
 		})
 		return result, nil
 	case kindwatch.StateTooLarge:

@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // Judge reads both sides' definitions of a kind that is not offered, and decides how it is retained.
@@ -38,7 +38,7 @@ func (r *Reconciler) Judge(
 		if !following {
 			return reconcile.Result{}, nil
 		}
-		if _, other := managed.GetMarks(crd).OtherHub(w.Owner()); other {
+		if _, other := install.GetMarks(crd).OtherHub(w.Owner()); other {
 			r.Unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}

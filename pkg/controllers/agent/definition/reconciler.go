@@ -9,19 +9,22 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // Metrics records the state of definitions in the workload clusters.
@@ -43,13 +46,13 @@ type Reconciler struct {
 	classes   client.Reader
 	hubReader client.Reader
 	recorder  events.EventRecorder
-	reporter  managed.Reporter
+	reporter  install.Reporter
 	metrics   Metrics
 
 	clock clock.PassiveClock
 
 	// users tracks our username in each cluster.
-	users *readonlypolicy.Users
+	users *install.PolicyUsers
 
 	// grace is how long a definition that is no longer offered is closed before it is deleted.
 	grace time.Duration
@@ -65,7 +68,7 @@ type Reconciler struct {
 	judgeable map[string]HubDefinition
 
 	// refused is the last reported reason why a definition could not be put into a cluster.
-	refused *managed.ReportedReasons[mcreconcile.Request]
+	refused *install.ReportedReasons[mcreconcile.Request]
 }
 
 // Options are the reconciler's options; its fields of the same names are documented there.
@@ -76,10 +79,10 @@ type Options struct {
 	Classes   client.Reader
 	HubReader client.Reader
 	Recorder  events.EventRecorder
-	Reporter  managed.Reporter
+	Reporter  install.Reporter
 	Metrics   Metrics
 	Clock     clock.PassiveClock
-	Users     *readonlypolicy.Users
+	Users     *install.PolicyUsers
 	Grace     time.Duration
 	KindGone  func(mcr.ClusterName, kindwatch.Kind)
 }
@@ -89,13 +92,13 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
 		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: managed.NewReportedReasons[mcreconcile.Request](),
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: install.NewReportedReasons[mcreconcile.Request](),
 	}
 }
 
 // wantedDefinition is the definition that all workload clusters shall have for one state of the hub's.
 type wantedDefinition struct {
-	of   managed.State
+	of   install.State
 	crd  *unstructured.Unstructured
 	hash string
 
@@ -114,4 +117,16 @@ func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (
 		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
 	}
 	return crd, nil
+}
+
+// refuse reports that a definition cannot be put into a cluster. Users read of it once: the text may be the cluster's,
+// and differ each time.
+func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Error) {
+	r.metrics.Definition(req.ClusterName, req.Name, false)
+	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
+	if !r.refused.IsNews(req, p.Reason) {
+		return
+	}
+	log.FromContext(ctx).Info("Cannot write a definition to the cluster", "reason", p.Reason, "message", p.Message)
+	r.recorder.Eventf(install.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, "PullDefinition", "%s", p.Message)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -30,7 +30,7 @@ func (silent) ForgetCluster(mcr.ClusterName)            {}
 
 // heard records the messages that a Reporter receives.
 type heard struct {
-	managed.NopReporter
+	install.NopReporter
 
 	messages []string
 }
@@ -46,7 +46,7 @@ func requestFor(crd string) mcreconcile.Request {
 }
 
 func TestContentOfDefinitionsThatTheHubWithdrewIsForgotten(t *testing.T) {
-	r := New(Options{Reporter: managed.NopReporter{}, Metrics: silent{}})
+	r := New(Options{Reporter: install.NopReporter{}, Metrics: silent{}})
 	r.wanted["withdrawn"], r.wanted["not-for-this-cluster"] = wantedDefinition{}, wantedDefinition{}
 	w := index.NewCluster(index.Connection{Name: "w1"})
 	r.forget(w, requestFor("withdrawn"), looked{})

@@ -16,8 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // MaxRetainedKinds limits how many kinds of a cluster are followed that the hub does not offer to it. A cluster with
@@ -67,7 +67,7 @@ func NewHubDefinition(hub *unstructured.Unstructured) *HubDefinition {
 	if hub == nil {
 		return nil
 	}
-	kind, served := managed.ServedKind(hub)
+	kind, served := install.ServedKind(hub)
 	if !served {
 		kind.Version = StorageVersion(hub) // Its watch says that it is not served.
 	}
@@ -110,7 +110,7 @@ func ManagedByOther(crd *unstructured.Unstructured) bool {
 // ClaimKind returns the kind that a definition defines, if it could be a claim kind. Applications, whose definition
 // bears our label as well, never are: another controller manages them, and no hub offers them.
 func ClaimKind(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
-	kind, ok := managed.ServedKind(crd)
+	kind, ok := install.ServedKind(crd)
 	return kind, ok && couldBeClaims(crd, kind)
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // DefaultWithdrawalGrace is how long a definition is closed before it is deleted. API servers watch definitions, and
@@ -100,7 +100,7 @@ func (r *Reconciler) close(ctx context.Context, w *index.Cluster, req mcreconcil
 
 // remove deletes a definition, if it is unchanged since it was read.
 func (r *Reconciler) remove(ctx context.Context, w *index.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured) error {
-	err := w.Client.Delete(ctx, crd, client.Preconditions(managed.AsSeen(crd)))
+	err := w.Client.Delete(ctx, crd, client.Preconditions(install.Unchanged(crd)))
 	switch {
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
 		return condition.PendingError{After: condition.Soon}
@@ -122,7 +122,7 @@ func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 // hasNoObjects reports whether an API server says that a definition has no objects. A server that serves no version of
 // it proves nothing.
 func (r *Reconciler) hasNoObjects(ctx context.Context, w *index.Cluster, crd *unstructured.Unstructured) (bool, error) {
-	kind, ok := managed.ServedKind(crd)
+	kind, ok := install.ServedKind(crd)
 	if !ok {
 		return false, nil
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -86,7 +86,7 @@ type Cluster struct {
 	Connection
 
 	// Verified are the definitions that were compared with those derived from the hub's and found right.
-	Verified *managed.AppliedState[string]
+	Verified *install.AppliedState[string]
 
 	mu sync.Mutex
 
@@ -138,7 +138,7 @@ func NewCluster(c Connection) *Cluster {
 		judged:     map[string]string{},
 		drained:    sets.New[string](),
 		unserved:   map[string]time.Time{},
-		Verified:   managed.NewVerified[string](),
+		Verified:   install.NewVerified[string](),
 		secrets:    map[types.NamespacedName]CopyState{},
 		copies:     map[types.UID]sets.Set[string]{},
 		awaited:    newAwaitedSecrets(),

@@ -16,7 +16,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	workloadcrd "github.com/masthead-dev/masthead/config/crd/workload"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
@@ -26,13 +26,13 @@ type Seen struct {
 	generation int64
 
 	// marks identify the owner.
-	marks managed.Marks
+	marks install.Marks
 
 	// revision is the definition's revision; 0 if it is missing or invalid, so that it is repaired.
 	revision int64
 
 	// written records the last write.
-	written managed.Record
+	written install.Record
 
 	deleting bool
 }
@@ -43,10 +43,10 @@ func SeenIn(crd metav1.Object) Seen {
 	if err != nil || revision < 0 {
 		revision = 0
 	}
-	written, _ := managed.ParseRecord(crd.GetAnnotations()[appsv1alpha1.DefinitionWrittenAnnotation])
+	written, _ := install.ParseRecord(crd.GetAnnotations()[appsv1alpha1.DefinitionWrittenAnnotation])
 	return Seen{
 		uid: crd.GetUID(), generation: crd.GetGeneration(),
-		marks:    managed.GetMarks(crd),
+		marks:    install.GetMarks(crd),
 		revision: revision,
 		written:  written,
 		deleting: crd.GetDeletionTimestamp() != nil,
@@ -84,8 +84,8 @@ func newWantedDefinition(object *unstructured.Unstructured) (*wantedDefinition, 
 }
 
 // record is the record of a definition written from this one, with the generation it then had.
-func (w *wantedDefinition) record(generation int64) managed.Record {
-	return managed.Record{Hash: w.hash, Generation: generation}
+func (w *wantedDefinition) record(generation int64) install.Record {
+	return install.Record{Hash: w.hash, Generation: generation}
 }
 
 // isMastheads reports whether a Masthead installed the definition, and no other client has taken it over since.
@@ -99,12 +99,12 @@ func (w *wantedDefinition) isIn(seen Seen) bool {
 // isOlder reports whether a cluster has an older definition, unchanged since a Masthead wrote it.
 func (w *wantedDefinition) isOlder(seen Seen) bool {
 	return seen.isMastheads() && !seen.deleting && seen.revision > 0 && seen.revision < w.revision &&
-		seen.written == managed.Record{Hash: seen.written.Hash, Generation: seen.generation}
+		seen.written == install.Record{Hash: seen.written.Hash, Generation: seen.generation}
 }
 
 // nextGeneration is the generation of the definition after it is written over the cluster's.
 func (w *wantedDefinition) nextGeneration(have *unstructured.Unstructured) int64 {
-	return managed.NextGeneration(have, have != nil && SeenIn(have).written == w.record(have.GetGeneration()))
+	return install.NextGeneration(have, have != nil && SeenIn(have).written == w.record(have.GetGeneration()))
 }
 
 // over returns the object to write: over have, or new if have is nil. Metadata added by others is kept.
@@ -113,8 +113,8 @@ func (w *wantedDefinition) over(have *unstructured.Unstructured, generation int6
 	if have != nil {
 		content["spec"] = w.keepingStored(have)
 	}
-	return managed.Wanted{
-		Content: content, Name: Name, Labels: map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue},
+	return install.Wanted{
+		Content: content, Name: Name, Labels: map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue},
 		Annotations: map[string]string{
 			appsv1alpha1.DefinitionRevisionAnnotation: strconv.FormatInt(w.revision, 10),
 			appsv1alpha1.DefinitionWrittenAnnotation:  w.record(generation).String(),
@@ -128,6 +128,6 @@ func (w *wantedDefinition) keepingStored(have *unstructured.Unstructured) map[st
 	spec, _ := w.object.Object["spec"].(map[string]any)
 	spec = maps.Clone(spec)
 	versions, _ := spec["versions"].([]any)
-	spec["versions"] = managed.KeepStored(versions, have, nil)
+	spec["versions"] = install.KeepStored(versions, have, nil)
 	return spec
 }

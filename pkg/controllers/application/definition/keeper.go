@@ -18,8 +18,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/managed"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // Name is the name of the CustomResourceDefinition of Applications.
@@ -28,7 +27,7 @@ const Name = "applications.apps.masthead.dev"
 // unseen is the consequence in messages about a definition not owned by Masthead.
 const unseen = "Applications are not watched"
 
-var about = managed.Definition(Name) //nolint:gochecknoglobals // A constant.
+var about = install.Definition(Name) //nolint:gochecknoglobals // A constant.
 
 // Resource is the resource of CustomResourceDefinitions.
 var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
@@ -54,7 +53,7 @@ type Installer struct {
 	owner hubidentity.Owner
 
 	// Users are Masthead's usernames in the clusters.
-	Users *readonlypolicy.Users
+	Users *install.PolicyUsers
 	Clock clock.PassiveClock
 
 	// requestTimeout bounds each request, slowly is the retry delay for problems whose end triggers no event.
@@ -68,7 +67,7 @@ func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Inst
 	if err != nil {
 		return nil, err
 	}
-	return &Installer{want: want, Users: &readonlypolicy.Users{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
+	return &Installer{want: want, Users: &install.PolicyUsers{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
 }
 
 // ForOwner returns the keeper for a cluster where the hub is this owner.
@@ -83,7 +82,7 @@ func (k *Installer) ForOwner(owner hubidentity.Owner) *Installer {
 //
 // The definition is never deleted: that would delete every Application, and the garbage collector would delete
 // everything they own.
-func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, seen *Seen) (State, error) {
+func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds install.Objects, seen *Seen) (State, error) {
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
 	}
@@ -138,26 +137,26 @@ func (k *Installer) classify(seen Seen) (state State, settled bool, err error) {
 
 // written writes the definition, over the cluster's or new, and converts the response into what Ensure returns.
 func (k *Installer) written(
-	ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, have *unstructured.Unstructured,
+	ctx context.Context, cluster mcr.ClusterName, crds install.Objects, have *unstructured.Unstructured,
 ) (State, error) {
-	wrote := managed.Update
+	wrote := install.Update
 	if have == nil {
-		wrote = managed.Create
+		wrote = install.Create
 	}
 	_, err := k.writer(crds).Write(ctx, have, k.want.nextGeneration(have), k.want.over)
 	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
 		return State{}, condition.PendingError{After: condition.Soon}
 	}
-	switch managed.ClassifyAnswer(err) {
-	case managed.Accepted:
+	switch install.ClassifyAnswer(err) {
+	case install.Accepted:
 		return State{Served: true, Wrote: wrote}, nil
-	case managed.Outdated:
+	case install.Outdated:
 		return State{}, condition.PendingError{After: condition.Soon}
-	case managed.Forbidden:
+	case install.Forbidden:
 		return State{}, k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err)
-	case managed.Rejected:
+	case install.Rejected:
 		return State{}, k.refused(fleetv1alpha1.ReasonDefinitionRejected, err)
-	case managed.Failed:
+	case install.Failed:
 	}
 	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 }
@@ -166,6 +165,6 @@ func (k *Installer) refused(reason string, err error) error {
 	return &condition.Error{Reason: reason, Message: about.Refused(err), RetryAfter: k.slowly()}
 }
 
-func (k *Installer) writer(crds managed.Objects) managed.Writer {
-	return managed.Writer{Objects: crds, Owner: k.owner, Timeout: k.requestTimeout}
+func (k *Installer) writer(crds install.Objects) install.Writer {
+	return install.Writer{Objects: crds, Owner: k.owner, Timeout: k.requestTimeout}
 }

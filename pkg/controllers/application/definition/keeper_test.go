@@ -26,12 +26,12 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // countingDefinitions counts requests to an API server.
 type countingDefinitions struct {
-	managed.Objects
+	install.Objects
 	reads, writes int
 }
 
@@ -248,7 +248,7 @@ func testDefinitionLife(f *definitionFixture) {
 	f.writes(f.keeper, "create")
 	f.served()
 	f.settled(f.keeper)
-	if got := f.now().GetLabels()[fleetv1alpha1.ManagedByLabel]; got != managed.LabelValue {
+	if got := f.now().GetLabels()[fleetv1alpha1.ManagedByLabel]; got != install.LabelValue {
 		t.Errorf("want it labelled as Masthead's, got %q", got)
 	}
 	f.settled(newKeeper(t)) // after a restart
@@ -282,7 +282,7 @@ func testDefinitionLife(f *definitionFixture) {
 	t.Log("what others add to its metadata stays")
 	f.edit(func(crd *unstructured.Unstructured) {
 		annotate(crd, "inventory.acmeco.org/seen", "yes")
-		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue, "team": "shop"})
+		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue, "team": "shop"})
 	})
 	f.settled(f.keeper)
 	f.edit(func(crd *unstructured.Unstructured) { annotate(crd, appsv1alpha1.DefinitionRevisionAnnotation, "") })
@@ -352,7 +352,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: "helm"})
 		},
 		"Controlled": func(crd *unstructured.Unstructured) {
-			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
+			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue})
 			crd.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Package", Name: "apps", UID: "1", Controller: &controller}})
 		},
 	} {
@@ -389,7 +389,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 		t.Errorf("want it left alone, got %+v", state)
 	}
 	f.edit(func(crd *unstructured.Unstructured) {
-		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
+		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: install.LabelValue})
 	})
 	f.writes(f.keeper, "update")
 	f.settled(f.keeper)
@@ -447,7 +447,7 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 	}
 
 	t.Log("the watch reports a drift that was put back already")
-	stale.generation, stale.written = 99, managed.Record{Hash: "old", Generation: 98}
+	stale.generation, stale.written = 99, install.Record{Hash: "old", Generation: 98}
 	before := f.counts.writes
 	state, err = f.keeper.Ensure(t.Context(), "w1", f.counts, &stale)
 	if err != nil || !state.Served || state.Wrote != "" || f.counts.writes != before {

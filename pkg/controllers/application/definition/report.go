@@ -9,7 +9,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -19,31 +19,31 @@ type enrolments interface {
 }
 
 // Reports forwards the state of the definition in the workload clusters, and writes an event on the enrolled object
-// when it gets worse. It is a managed.Reporter itself.
+// when it gets worse. It is a install.Reporter itself.
 type Reports struct {
-	next     managed.Reporter
+	next     install.Reporter
 	recorder events.EventRecorder
 	fleet    enrolments
-	reported *managed.ReportedReasons[mcr.ClusterName]
+	reported *install.ReportedReasons[mcr.ClusterName]
 }
 
-var _ managed.Reporter = &Reports{}
+var _ install.Reporter = &Reports{}
 
 // NewReports returns Reports that forward to next; with nil, nothing is forwarded.
-func NewReports(next managed.Reporter, recorder events.EventRecorder, fleet enrolments) *Reports {
+func NewReports(next install.Reporter, recorder events.EventRecorder, fleet enrolments) *Reports {
 	if next == nil {
-		next = managed.NopReporter{}
+		next = install.NopReporter{}
 	}
-	return &Reports{next: next, recorder: recorder, fleet: fleet, reported: managed.NewReportedReasons[mcr.ClusterName]()}
+	return &Reports{next: next, recorder: recorder, fleet: fleet, reported: install.NewReportedReasons[mcr.ClusterName]()}
 }
 
-// DefinitionServed implements managed.Reporter.
+// DefinitionServed implements install.Reporter.
 func (d *Reports) DefinitionServed(cluster mcr.ClusterName, crd string) {
 	d.reported.IsNews(cluster, "")
 	d.next.DefinitionServed(cluster, crd)
 }
 
-// DefinitionRefused implements managed.Reporter.
+// DefinitionRefused implements install.Reporter.
 func (d *Reports) DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string) {
 	if d.reported.IsNews(cluster, reason) {
 		d.event(cluster, corev1.EventTypeWarning, reason, message)
@@ -51,7 +51,7 @@ func (d *Reports) DefinitionRefused(cluster mcr.ClusterName, crd, reason, messag
 	d.next.DefinitionRefused(cluster, crd, reason, message)
 }
 
-// DefinitionForgotten implements managed.Reporter.
+// DefinitionForgotten implements install.Reporter.
 func (d *Reports) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
 	d.reported.IsNews(cluster, "")
 	d.next.DefinitionForgotten(cluster, crd)
@@ -74,5 +74,5 @@ func (d *Reports) event(name mcr.ClusterName, eventType, reason, message string)
 	if !enrolled {
 		return
 	}
-	d.recorder.Eventf(managed.EnrolledObject(cluster), nil, eventType, reason, "PullDefinition", "%s", message)
+	d.recorder.Eventf(install.EnrolledObject(cluster), nil, eventType, reason, "PullDefinition", "%s", message)
 }

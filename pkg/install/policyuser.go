@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package readonlypolicy
+package install
 
 import (
 	"strings"
@@ -12,9 +12,9 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Name is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters. config/workload names it
+// PolicyName is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters. config/workload names it
 // too.
-const Name = "masthead-read-only"
+const PolicyName = "masthead-read-only"
 
 const (
 	// settles is how long an API server is given to pick up a policy change: it polls once a second, and compiles what it
@@ -28,13 +28,13 @@ const (
 	patience = 30 * time.Second
 )
 
-// Refused reports whether an error is an API server's refusal by the policy.
-func Refused(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+Name+"'")
+// refusedByPolicy reports whether an error is an API server's refusal by the policy.
+func refusedByPolicy(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+PolicyName+"'")
 }
 
-// A User is Masthead's username in one workload cluster. Its methods are safe for concurrent use.
-type User struct {
+// A PolicyUser is Masthead's username in one workload cluster. Its methods are safe for concurrent use.
+type PolicyUser struct {
 	mu sync.Mutex
 
 	// name is empty if it may have changed, and has not been requested from the cluster since.
@@ -54,14 +54,14 @@ type User struct {
 }
 
 // Name returns Masthead's username in the cluster, if known, and the number of doubts so far.
-func (u *User) Name() (name string, doubts int) {
+func (u *PolicyUser) Name() (name string, doubts int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.name, u.doubts
 }
 
 // Learn stores the cluster's answer, unless a doubt was raised since the request.
-func (u *User) Learn(name string, doubts int, now time.Time) {
+func (u *PolicyUser) Learn(name string, doubts int, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.doubts != doubts {
@@ -74,13 +74,13 @@ func (u *User) Learn(name string, doubts int, now time.Time) {
 }
 
 // Doubt invalidates the username, so that it is requested from the cluster again.
-func (u *User) Doubt(now time.Time) {
+func (u *PolicyUser) Doubt(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.doubtLocked(now)
 }
 
-func (u *User) doubtLocked(now time.Time) {
+func (u *PolicyUser) doubtLocked(now time.Time) {
 	if u.name != "" {
 		u.before = u.name
 	}
@@ -89,21 +89,21 @@ func (u *User) doubtLocked(now time.Time) {
 }
 
 // IsSure reports whether the cluster recently confirmed a doubted username.
-func (u *User) IsSure(now time.Time) bool {
+func (u *PolicyUser) IsSure(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return now.Sub(u.confirmedAt) < sureFor
 }
 
 // Wrote records when the policy was written.
-func (u *User) Wrote(now time.Time) {
+func (u *PolicyUser) Wrote(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.written = now
 }
 
 // IsNew reports whether an API server of the cluster may not have picked up the last policy change yet.
-func (u *User) IsNew(now time.Time) bool {
+func (u *PolicyUser) IsNew(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return now.Sub(u.written) < settles
@@ -122,7 +122,7 @@ const (
 )
 
 // Excuse classifies a refusal by the policy.
-func (u *User) Excuse(now time.Time) Excuse {
+func (u *PolicyUser) Excuse(now time.Time) Excuse {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -140,29 +140,29 @@ func (u *User) Excuse(now time.Time) Excuse {
 	return ExcuseDoubted
 }
 
-// Users are the Users of all workload clusters. The zero value is ready for use.
-type Users struct {
+// PolicyUsers are the PolicyUsers of all workload clusters. The zero value is ready for use.
+type PolicyUsers struct {
 	mu     sync.Mutex
-	byName map[mcr.ClusterName]*User
+	byName map[mcr.ClusterName]*PolicyUser
 	asks   []func(mcr.ClusterName)
 }
 
-// ForCluster returns the User of a cluster.
-func (u *Users) ForCluster(cluster mcr.ClusterName) *User {
+// ForCluster returns the PolicyUser of a cluster.
+func (u *PolicyUsers) ForCluster(cluster mcr.ClusterName) *PolicyUser {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byName == nil {
-		u.byName = map[mcr.ClusterName]*User{}
+		u.byName = map[mcr.ClusterName]*PolicyUser{}
 	}
 	if u.byName[cluster] == nil {
-		u.byName[cluster] = &User{}
+		u.byName[cluster] = &PolicyUser{}
 	}
 	return u.byName[cluster]
 }
 
-// Renew returns the User of a cluster with a new connection, maybe with other credentials. Its name has to be
+// Renew returns the PolicyUser of a cluster with a new connection, maybe with other credentials. Its name has to be
 // requested.
-func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
+func (u *PolicyUsers) Renew(cluster mcr.ClusterName, now time.Time) *PolicyUser {
 	u.Forget(cluster)
 	user := u.ForCluster(cluster)
 	user.Doubt(now)
@@ -170,14 +170,14 @@ func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
 }
 
 // Forget drops the state of a cluster that is gone.
-func (u *Users) Forget(cluster mcr.ClusterName) {
+func (u *PolicyUsers) Forget(cluster mcr.ClusterName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.byName, cluster)
 }
 
 // OnDoubt registers the function that makes a controller ask a cluster for Masthead's username. It must not block.
-func (u *Users) OnDoubt(ask func(mcr.ClusterName)) {
+func (u *PolicyUsers) OnDoubt(ask func(mcr.ClusterName)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asks = append(u.asks, ask)
@@ -185,8 +185,8 @@ func (u *Users) OnDoubt(ask func(mcr.ClusterName)) {
 
 // Excuses reports whether an error is a policy refusal that is no problem, because a cluster's username for Masthead
 // may have changed. If so, the username is requested again.
-func (u *Users) Excuses(cluster mcr.ClusterName, err error, now time.Time) bool {
-	if !Refused(err) {
+func (u *PolicyUsers) Excuses(cluster mcr.ClusterName, err error, now time.Time) bool {
+	if !refusedByPolicy(err) {
 		return false
 	}
 	excuse := u.ForCluster(cluster).Excuse(now)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package managed
+package install
 
 import (
 	"context"
@@ -92,12 +92,12 @@ func (w Writer) Get(ctx context.Context, name string) (*unstructured.Unstructure
 	return w.Objects.Get(ctx, name, metav1.GetOptions{})
 }
 
-// Remove deletes an object if it is still in the state that was seen.
+// Remove deletes an object if it is still in the state that was read.
 func (w Writer) Remove(ctx context.Context, from Deleter, have *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	seen := AsSeen(have)
-	err := from.Delete(ctx, have.GetName(), metav1.DeleteOptions{Preconditions: &seen})
+	unchanged := Unchanged(have)
+	err := from.Delete(ctx, have.GetName(), metav1.DeleteOptions{Preconditions: &unchanged})
 	if err == nil {
 		w.wrote(Delete)
 	}
@@ -110,9 +110,9 @@ func (w Writer) wrote(what string) {
 	}
 }
 
-// AsSeen returns preconditions that make an API server delete an object only if it is unchanged: one that was taken
+// Unchanged returns preconditions that make an API server delete an object only if it is unchanged: one that was taken
 // over meanwhile is kept.
-func AsSeen(obj metav1.Object) metav1.Preconditions {
+func Unchanged(obj metav1.Object) metav1.Preconditions {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return metav1.Preconditions{UID: &uid, ResourceVersion: &version}
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package readonlypolicy
+package install
 
 import (
 	"errors"
@@ -20,49 +20,49 @@ func denied(by string) error {
 
 func TestExcuses(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	known := func(u *User, at time.Time) {
+	known := func(u *PolicyUser, at time.Time) {
 		_, doubts := u.Name()
 		u.Learn("us", doubts, at)
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		before func(u *User)
+		before func(u *PolicyUser)
 		err    error
 		at     time.Duration
 		want   bool
 		asks   int
 	}{
-		"Changed":  {reason: "The cluster may know Masthead as another user by now.", before: func(u *User) { known(u, start) }, err: denied(Name), want: true, asks: 1},
-		"Another":  {reason: "Another policy of the cluster is none of ours.", before: func(u *User) { known(u, start) }, err: denied("theirs")},
-		"NoRight":  {reason: "A missing right is no policy.", before: func(u *User) { known(u, start) }, err: apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))},
-		"NoPolicy": {reason: "No controller keeps a policy there, so none would correct it.", before: func(*User) {}, err: denied(Name)},
-		"Requested": {reason: "The answer is on its way.", before: func(u *User) {
+		"Changed":  {reason: "The cluster may know Masthead as another user by now.", before: func(u *PolicyUser) { known(u, start) }, err: denied(PolicyName), want: true, asks: 1},
+		"Another":  {reason: "Another policy of the cluster is none of ours.", before: func(u *PolicyUser) { known(u, start) }, err: denied("theirs")},
+		"NoRight":  {reason: "A missing right is no policy.", before: func(u *PolicyUser) { known(u, start) }, err: apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))},
+		"NoPolicy": {reason: "No controller keeps a policy there, so none would correct it.", before: func(*PolicyUser) {}, err: denied(PolicyName)},
+		"Requested": {reason: "The answer is on its way.", before: func(u *PolicyUser) {
 			known(u, start)
 			u.Doubt(start)
-		}, err: denied(Name), want: true},
-		"NotAnswered": {reason: "The username was not requested, or the cluster did not answer.", before: func(u *User) {
+		}, err: denied(PolicyName), want: true},
+		"NotAnswered": {reason: "The username was not requested, or the cluster did not answer.", before: func(u *PolicyUser) {
 			known(u, start)
 			u.Doubt(start)
-		}, err: denied(Name), at: patience},
-		"InVain": {reason: "The cluster says that the user is as before.", before: func(u *User) {
-			known(u, start)
-			u.Doubt(start)
-			known(u, start)
-		}, err: denied(Name), at: settles},
-		"LongAgo": {reason: "What it said may have changed since.", before: func(u *User) {
+		}, err: denied(PolicyName), at: patience},
+		"InVain": {reason: "The cluster says that the user is as before.", before: func(u *PolicyUser) {
 			known(u, start)
 			u.Doubt(start)
 			known(u, start)
-		}, err: denied(Name), at: sureFor, want: true, asks: 1},
-		"Written": {reason: "The API server has not heard of the new policy yet.", before: func(u *User) {
+		}, err: denied(PolicyName), at: settles},
+		"LongAgo": {reason: "What it said may have changed since.", before: func(u *PolicyUser) {
+			known(u, start)
+			u.Doubt(start)
+			known(u, start)
+		}, err: denied(PolicyName), at: sureFor, want: true, asks: 1},
+		"Written": {reason: "The API server has not heard of the new policy yet.", before: func(u *PolicyUser) {
 			known(u, start)
 			u.Doubt(start)
 			known(u, start)
 			u.Wrote(start)
-		}, err: denied(Name), want: true},
+		}, err: denied(PolicyName), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			users, requests := &Users{}, 0
+			users, requests := &PolicyUsers{}, 0
 			users.OnDoubt(func(mcr.ClusterName) { requests++ })
 			tc.before(users.ForCluster("w1"))
 			if got := users.Excuses("w1", tc.err, start.Add(tc.at)); got != tc.want || requests != tc.asks {
@@ -78,7 +78,7 @@ func TestExcuses(t *testing.T) {
 }
 
 func TestAnAnswerFromBeforeADoubtIsNotKept(t *testing.T) {
-	u, now := &User{}, time.Now()
+	u, now := &PolicyUser{}, time.Now()
 	_, doubts := u.Name()
 	u.Doubt(now)
 	u.Learn("before", doubts, now)
@@ -93,7 +93,7 @@ func TestAnAnswerFromBeforeADoubtIsNotKept(t *testing.T) {
 }
 
 func TestADoubtInVainIsRemembered(t *testing.T) {
-	u, now := &User{}, time.Now()
+	u, now := &PolicyUser{}, time.Now()
 	say := func(user string) {
 		_, doubts := u.Name()
 		u.Learn(user, doubts, now)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managed creates, updates and removes Masthead's objects in workload clusters. It is shared by the installers
+// Package install creates, updates and removes Masthead's objects in workload clusters. It is shared by the installers
 // of definitions (agent, discovery, application).
 //
 // # Guarantees
@@ -13,7 +13,10 @@
 //   - Marks determine the owner of an object (marks.go). An installer neither writes nor removes objects that this hub
 //     does not own.
 //   - Versions in which objects may be stored are kept in a definition (definition.go).
-//   - Deletes have preconditions (AsSeen). This package does not check whether a definition has objects: the agent
+//   - Deletes have preconditions (Unchanged). This package does not check whether a definition has objects: the agent
 //     closes a definition first, discovery removes its copies first, and that of Applications is never removed.
+//   - A refusal by the admission policy that protects these objects is no problem while a changed username of Masthead
+//     can explain it (policyuser.go): the username is requested from the cluster again, the policy is rewritten, and the
+//     write is retried. If the cluster confirms the username, or nothing requests it, the refusal is reported.
 //   - Responses of API servers are classified in one place (answer.go), with the same messages for users (subject.go).
-package managed
+package install
