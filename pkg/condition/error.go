@@ -14,6 +14,9 @@ import (
 // Error is why something is not as it should be, in a condition's terms: a reason, which is one of the API's constants,
 // and a message for users, without times and local port numbers. It is reported, and not retried with back-off.
 type Error struct {
+	// Type is the condition's type, where a controller reports problems in several. Empty for its only one.
+	Type string
+
 	Reason, Message string
 
 	// RetryAfter is when to retry. Zero: an event follows when it may be over.

@@ -26,6 +26,9 @@ func findCloud(name Cloud) (cloud, bool) {
 	}
 }
 
+// Clouds are those from which clusters can be imported.
+func Clouds() []Cloud { return []Cloud{EKS, AKS, GKE} }
+
 // ReflectedKinds are the kinds of Cluster API that a reflection of the cloud has, in the order of their creation.
 func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
 	c, _ := findCloud(name)

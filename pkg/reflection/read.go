@@ -143,7 +143,7 @@ func nodeCapacity(node Node) Capacity {
 // Node without a pool is.
 func NodeLabels() []string {
 	labels := []string{computeTypeLabel, karpenterPoolLabel, virtualNodeLabel}
-	for _, name := range []Cloud{EKS, AKS, GKE} {
+	for _, name := range Clouds() {
 		c, _ := findCloud(name)
 		labels = append(labels, c.poolLabel)
 	}

@@ -23,6 +23,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -57,8 +58,8 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 	return out, nil
 }
 
-// find returns the object of that name if it exists, and stops the pass if it is not the import's. It reads from
-// the API server only objects that are not in the cache of the imports' objects.
+// find returns the object of that name; if there is none, nil and an error that says NotFound. One that is not the
+// import's is a problem. Only what is not in the cache of the imports' objects is read from the API server.
 func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
@@ -67,8 +68,6 @@ func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructure
 		err = h.live.Get(ctx, client.ObjectKeyFromObject(want), there)
 	}
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // As documented.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
 	case !p.IsOurs(there):
@@ -172,10 +171,10 @@ func nameTaken(kind, name string) error {
 	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that was not created by this import; it is left alone", kind, name)
 }
 
-// isNameTaken reports whether a pass stops because of nameTaken.
+// isNameTaken reports whether a problem is that of nameTaken.
 func isNameTaken(err error) bool {
-	var stopped *scope.StopError
-	return errors.As(err, &stopped) && stopped.Condition.Reason == fleetv1alpha1.ReasonNameTaken
+	problem, ok := errors.AsType[*condition.Error](err)
+	return ok && problem.Reason == fleetv1alpha1.ReasonNameTaken
 }
 
 func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {

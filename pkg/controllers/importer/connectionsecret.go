@@ -4,8 +4,8 @@
 package importer
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -44,8 +44,8 @@ func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope
 		return nil
 	}
 	secret, err := r.getConnectionSecret(ctx, p)
-	if _, notOurs := errors.AsType[*scope.StopError](err); notOurs {
-		return nil
+	if isProblem(err) {
+		return nil // There is none, or it is not ours.
 	}
 	if err != nil {
 		return err
@@ -90,7 +90,8 @@ func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (
 }
 
 // publishedCluster is the cluster of the provider's published kubeconfig. AKS publishes the API server's authority and
-// port nowhere else. The kubeconfig's user, which may be a program to run, is ignored.
+// port nowhere else. It is empty if the kubeconfig names none. The kubeconfig's user, which may be a program to run, is
+// ignored.
 func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
 	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
 	if err != nil {
@@ -104,8 +105,9 @@ func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*cl
 	if err != nil {
 		return nil, unreadable
 	}
+	published := clientcmdapi.NewCluster()
 	if current := file.Contexts[file.CurrentContext]; current != nil {
-		return file.Clusters[current.Cluster], nil
+		published = cmp.Or(file.Clusters[current.Cluster], published)
 	}
-	return nil, nil //nolint:nilnil // A kubeconfig without a current context has none.
+	return published, nil
 }

@@ -284,12 +284,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: p.Requeue()}, nil
 }
 
-// run executes the steps until one stops, which is no error.
+// run executes the steps until one ends with a problem, which is reported.
 func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(context.Context, *scope.Scope) error) error {
 	for _, step := range steps {
 		if err := step(ctx, p); err != nil {
-			if stop, ok := errors.AsType[*scope.StopError](err); ok {
-				p.Set(stop.Condition)
+			if problem, ok := errors.AsType[*condition.Error](err); ok {
+				p.Report(problem)
 				return nil
 			}
 			switch {

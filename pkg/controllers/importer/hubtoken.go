@@ -124,10 +124,3 @@ func notGranted(account string) error {
 		"Masthead may not get the ServiceAccount %q and create serviceaccounts/token for it: grant both with a Role that has the "+
 			"resourceNames [%s], in the namespace of the ClusterImport, as in config/samples/imports/workload-identity.yaml", account, account)
 }
-
-// withdrawn is the error for missing credentials, when those made with them may no longer be used.
-func withdrawn(reason, format string, args ...any) error {
-	return &scope.StopError{Withdrawn: true, Condition: metav1.Condition{
-		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...),
-	}}
-}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
@@ -228,8 +229,8 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 				}
 				return
 			}
-			refused, ok := errors.AsType[*scope.StopError](err)
-			if !ok || refused.Condition.Reason != tc.want || !refused.Withdrawn {
+			problem, ok := errors.AsType[*condition.Error](err)
+			if !ok || problem.Reason != tc.want || !isWithdrawn(err) {
 				t.Fatalf("%s\nwant %s, and what there is withdrawn, got %v", tc.reason, tc.want, err)
 			}
 			if issued > 0 || cloud.Requests.Load() > 0 {
@@ -260,8 +261,8 @@ users: [{name: u, user: %s}]
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), fleetv1alpha1.ImportCloudAKS)
-			var stop *scope.StopError
-			if !errors.As(err, &stop) || stop.Condition.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
+			problem, ok := errors.AsType[*condition.Error](err)
+			if !ok || problem.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
 				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -16,17 +15,16 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -74,8 +72,8 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 		return errors.Join(r.withdrawKubeconfig(ctx, p), r.removeConnectionSecret(ctx, p))
 	}
 	content, err := r.leastCredentials(ctx, p)
-	if refused, ok := errors.AsType[*scope.StopError](err); ok {
-		return r.noCredentials(ctx, p, refused)
+	if isProblem(err) {
+		return r.noCredentials(ctx, p, err)
 	}
 	if errors.Is(err, limits.ErrNoPlace) {
 		return nil // It is woken. What was said of the kubeconfig before stays.
@@ -97,11 +95,14 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// noCredentials reports why there are none, and removes a kubeconfig made with withdrawn credentials.
-func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, why *scope.StopError) error {
-	p.Set(why.Condition)
-	p.RequeueSoon(r.lacking.next(p, why.Condition, r.clock.Now()))
-	if !why.Withdrawn {
+// noCredentials reports the problem why there are none, and removes a kubeconfig made with withdrawn credentials.
+func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, err error) error {
+	problem, ok := errors.AsType[*condition.Error](err)
+	if !ok {
+		return err
+	}
+	p.Report(problem.RetriedAfter(r.lacking.next(p, problem, r.clock.Now())))
+	if !isWithdrawn(err) {
 		return nil
 	}
 	return r.withdrawKubeconfig(ctx, p)
@@ -136,8 +137,8 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 	named, none := namedSecret(p.Import.Spec), p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
 	secret, err := r.ownKubeconfig(ctx, p)
 	switch {
-	case err != nil || secret == nil:
-		return err
+	case err != nil:
+		return client.IgnoreNotFound(err)
 	case p.Facts != nil || none:
 		return r.kubeconfig(ctx, p)
 	case holdsOtherCredentials(p, secret):
@@ -145,14 +146,13 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 	case named == nil && p.Import.Spec.HubServiceAccount() == "":
 		return nil
 	}
-	var refused *scope.StopError
 	switch err = r.mayStillUse(ctx, p, named); {
-	case !errors.As(err, &refused):
-		return err
-	case refused.Withdrawn:
-		return r.noCredentials(ctx, p, refused)
-	default:
+	case isWithdrawn(err):
+		return r.noCredentials(ctx, p, err)
+	case isProblem(err):
 		return nil
+	default:
+		return err
 	}
 }
 
@@ -184,6 +184,24 @@ func namedSecret(s fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.SecretKeyRefe
 
 func noKubeconfig(reason, format string, args ...any) error {
 	return scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
+}
+
+// withdrawnError says that the kubeconfig was made with credentials that may no longer be used.
+type withdrawnError struct{ problem *condition.Error }
+
+func (e withdrawnError) Error() string { return e.problem.Error() }
+func (e withdrawnError) Unwrap() error { return e.problem }
+
+func withdrawn(reason, format string, args ...any) error {
+	return withdrawnError{scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)}
+}
+
+func isWithdrawn(err error) bool { return errors.As(err, new(withdrawnError)) }
+
+// isProblem reports whether an error is one to report, and not to retry.
+func isProblem(err error) bool {
+	_, ok := errors.AsType[*condition.Error](err)
+	return ok
 }
 
 // credentials is a kubeconfig with only what is needed.
@@ -268,8 +286,8 @@ func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdap
 		cluster.CertificateAuthorityData = decoded
 	case p.Import.Spec.AKS != nil:
 		published, err := r.publishedCluster(ctx, p)
-		if err != nil || published == nil {
-			return cluster, err
+		if err != nil {
+			return nil, err
 		}
 		cluster.CertificateAuthorityData = published.CertificateAuthorityData
 		if u, err := url.Parse(published.Server); err == nil && u.Scheme == "https" && u.Port() != "" && strings.EqualFold(u.Hostname(), e.Host) {
@@ -334,9 +352,8 @@ func (r *kubeconfigs) minted(ctx context.Context, p *scope.Scope, source fleetv1
 		return "", err
 	}
 	made, refreshIn, err := r.tokens.Get(ctx, p.Key(), request, func() (func(), bool) { return r.enter(p) })
-	var refused *scope.StopError
 	switch {
-	case errors.Is(err, limits.ErrNoPlace), errors.As(err, &refused), errors.Is(err, errHub):
+	case errors.Is(err, limits.ErrNoPlace), isProblem(err), errors.Is(err, errHub):
 		return "", err
 	case errors.Is(err, token.ErrEndpointNotAllowed):
 		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
@@ -370,66 +387,4 @@ func (r *kubeconfigs) tokenRequest(ctx context.Context, p *scope.Scope, source f
 		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}
 	return request, nil
-}
-
-// writeKubeconfig writes the Secret. It stays the same object when a token changes, so that its users need not
-// reconnect.
-func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, content []byte) error {
-	labels := scope.Marks(p.Import)
-	labels[clusterv1.ClusterNameLabel] = p.Import.Name
-	want := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import), Labels: labels},
-		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
-	}
-	mark(p, want)
-	p.References = append(p.References, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
-	there := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
-	switch {
-	case apierrors.IsNotFound(err):
-		if err := r.hub.Create(ctx, want, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
-			return fmt.Errorf("cannot create Secret %q: %w", want.Name, err)
-		}
-		return nil
-	case err != nil:
-		return fmt.Errorf("cannot get Secret %q: %w", want.Name, err)
-	case !p.IsOurs(there):
-		return nameTaken("Secret", want.Name)
-	}
-	changed := there.DeepCopy()
-	changed.Data = want.Data
-	maps.Copy(changed.Labels, labels)
-	mark(p, changed)
-	if equality.Semantic.DeepEqual(there, changed) {
-		return nil
-	}
-	if err := r.hub.Update(ctx, changed, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
-		return fmt.Errorf("cannot update Secret %q: %w", want.Name, err)
-	}
-	return nil
-}
-
-// removeKubeconfig removes the credentials from Cluster API core, and returns how many Secrets are left.
-func (r *kubeconfigs) removeKubeconfig(ctx context.Context, p *scope.Scope) (int, error) {
-	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
-	if apierrors.IsNotFound(err) || err == nil && !p.IsOurs(secret) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
-	}
-	if secret.DeletionTimestamp.IsZero() {
-		if err := r.remove(ctx, secret); err != nil {
-			return 0, err
-		}
-	}
-	// With a foreign finalizer it still exists, and core can still read it.
-	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret); {
-	case apierrors.IsNotFound(err):
-		return 0, nil
-	case err != nil:
-		return 0, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
-	}
-	return 1, nil
 }

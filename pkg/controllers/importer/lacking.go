@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -32,8 +32,8 @@ type lack struct {
 // next is the requeue delay of an import without credentials: a retry, doubled each time that nothing has changed, up
 // to a resync. Passes for other reasons in between do not count. A changed spec, another import of the name and another
 // reason each reset it.
-func (l *lacking) next(p *scope.Scope, c metav1.Condition, now time.Time) time.Duration {
-	why := fmt.Sprint(p.Import.UID, p.Import.Generation, c.Reason, c.Message)
+func (l *lacking) next(p *scope.Scope, problem *condition.Error, now time.Time) time.Duration {
+	why := fmt.Sprint(p.Import.UID, p.Import.Generation, problem.Reason, problem.Message)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := l.known[p.Key()]

@@ -115,15 +115,14 @@ func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
 		}
 		return nil
 	}
-	clouds := []reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE}
-	for _, name := range clouds {
+	for _, name := range reflection.Clouds() {
 		for _, kind := range madeKinds(name) {
 			if err := errors.Join(add(kind.Namespaced()), add(kind.Legacy())); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for _, name := range clouds {
+	for _, name := range reflection.Clouds() {
 		for _, gvk := range reflection.ReflectedKinds(name) {
 			if err := add(gvk.GroupKind(), gvk.Version); err != nil {
 				return nil, err

@@ -79,7 +79,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 		return err
 	}
 	there, err := r.find(ctx, p, want)
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	p.Refer(want)
@@ -195,7 +195,7 @@ func waiting(m *unstructured.Unstructured) metav1.Condition {
 }
 
 func isCluster(m *unstructured.Unstructured) bool {
-	return slices.ContainsFunc([]reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE}, func(c reflection.Cloud) bool {
+	return slices.ContainsFunc(reflection.Clouds(), func(c reflection.Cloud) bool {
 		kinds := reflection.Kinds(c)
 		return len(kinds) > 0 && kinds[0].Is(m.GroupVersionKind().GroupKind())
 	})
@@ -212,11 +212,11 @@ func annotate(o client.Object, key, value string) {
 func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 	cluster := slices.IndexFunc(p.Managed, isCluster)
 	if cluster < 0 {
-		return &scope.StopError{Condition: waitingForFirst(p)}
+		return waitingForFirst(p)
 	}
 	facts, err := reflection.Read(p.Wanted, r.observed(p))
 	if errors.Is(err, reflection.ErrNotObserved) {
-		return &scope.StopError{Condition: waitingForFirst(p)}
+		return waitingForFirst(p)
 	}
 	if err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "The observed cluster is not reflected: %s", err)
@@ -260,17 +260,14 @@ func judgeTags(p *scope.Scope) error {
 	return nil
 }
 
-// waitingForFirst is the condition Observed of an import without any observation.
-func waitingForFirst(p *scope.Scope) metav1.Condition {
+// waitingForFirst is the problem of an import without any observation.
+func waitingForFirst(p *scope.Scope) *condition.Error {
 	for _, c := range p.Conditions {
 		if c.Type == fleetv1alpha1.ConditionObserved && c.Status == metav1.ConditionFalse {
-			return c
+			return scope.Stop(c.Type, c.Reason, "%s", c.Message)
 		}
 	}
-	return metav1.Condition{
-		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonWaitingForProvider,
-		Message: "Waiting for the Crossplane provider to observe the cluster",
-	}
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for the Crossplane provider to observe the cluster")
 }
 
 // judgePools reports whether all pools are shown.

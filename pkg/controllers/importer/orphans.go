@@ -70,8 +70,8 @@ func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
 	if err != nil || !left {
 		return err
 	}
-	p.RequeueSoon(scope.Retry)
-	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for the deletion of the objects of an earlier ClusterImport of this name")
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
+		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(scope.Retry)
 }
 
 // orphans are the imports of a name, one for each UID, reconstructed from the objects' labels. Of their spec they have
@@ -132,7 +132,7 @@ func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.Namespace
 // inferSpec fills a spec from what an object reveals about it.
 func inferSpec(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
 	gk := o.GroupVersionKind().GroupKind()
-	for _, name := range []reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE} {
+	for _, name := range reflection.Clouds() {
 		kinds := reflection.Kinds(name)
 		managed := slices.ContainsFunc(kinds, func(k reflection.Kind) bool { return k.Is(gk) })
 		if !managed && !slices.ContainsFunc(providerKinds(name), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk }) {

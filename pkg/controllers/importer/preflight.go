@@ -79,11 +79,11 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 	}
 	for _, gvk := range reflection.ReflectedKinds(name) {
 		crd, err := r.getCRD(ctx, gvk.GroupKind())
+		if isNotServed(err) {
+			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if crd == nil {
-			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
 		}
 		all := reflection.NewSchemas(crd)
 		if all[gvk] == nil {
@@ -124,11 +124,11 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	served := false
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		crd, err := r.getCRD(ctx, gk)
+		if isNotServed(err) {
+			continue
+		}
 		if err != nil {
 			return err
-		}
-		if crd == nil {
-			continue
 		}
 		served = true
 		for _, v := range crd.Spec.Versions {
@@ -158,12 +158,12 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
 }
 
-// getCRD returns the CRD of a kind, or nil if the hub does not serve the kind.
+// isNotServed reports whether an error says that the hub does not serve a kind.
+func isNotServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// getCRD returns the CRD of a kind.
 func (r *Reconciler) getCRD(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	mapping, err := r.mapper.RESTMapping(gk)
-	if meta.IsNoMatchError(err) {
-		return nil, nil //nolint:nilnil // As documented.
-	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
 	}
@@ -171,9 +171,6 @@ func (r *Reconciler) getCRD(ctx context.Context, gk schema.GroupKind) (*apiexten
 	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	name := mapping.Resource.Resource + "." + gk.Group
 	if err := r.live.Get(ctx, client.ObjectKey{Name: name}, u); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // As documented.
-		}
 		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -31,8 +31,8 @@ func TestInactiveKindAmongActiveOnes(t *testing.T) {
 	for state, want := range map[string]string{"Inactive": fleetv1alpha1.ReasonKindsInactive, "Active": fleetv1alpha1.ReasonKindsMissing} {
 		t.Run(state, func(t *testing.T) {
 			h := newHub(t, anImport(), resourceDefinition("clusterauths.eks.aws.m.upbound.io", state))
-			var stopped *scope.StopError
-			if err := h.r.oneGeneration(t.Context(), reflection.EKS, served); !errors.As(err, &stopped) || stopped.Condition.Reason != want {
+			var stopped *condition.Error
+			if err := h.r.oneGeneration(t.Context(), reflection.EKS, served); !errors.As(err, &stopped) || stopped.Reason != want {
 				t.Errorf("want a stop with %s, got %v", want, err)
 			}
 		})

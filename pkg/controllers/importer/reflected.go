@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,6 +72,9 @@ func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(
 			continue
 		}
 		err := r.reflectObject(ctx, p, o)
+		if errors.Is(err, errSkipped) {
+			continue
+		}
 		if o.Pool != "" && isNameTaken(err) {
 			p.Skip(o.Pool, o.Object, "There is an object of this name that was not created by the import; it is left alone")
 			continue
@@ -78,9 +82,7 @@ func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(
 		if err != nil {
 			return err
 		}
-		if !p.Skipped[o.Pool] {
-			p.Refer(o.Object)
-		}
+		p.Refer(o.Object)
 	}
 	return nil
 }
@@ -95,11 +97,11 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflec
 		return err
 	}
 	there, err := r.find(ctx, p, want)
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	there, err = r.writeDraft(ctx, draft{p: p, role: o.Role, pool: o.Pool, full: want, there: there})
-	if err != nil || there == nil {
+	if err != nil {
 		return err
 	}
 	return r.updateStatus(ctx, there, o.Status)

@@ -55,9 +55,11 @@ type draft struct {
 	last        scope.Outcome
 }
 
-// writeDraft writes an object as it was observed, or without what the hub refuses of it. It returns the object, or nil
-// for that of a pool that is skipped. Until the next attempt is due, nothing is written that would be refused, or
-// changed by others, again.
+// errSkipped is why the object of a pool that was skipped is not written.
+var errSkipped = errors.New("the node pool is skipped")
+
+// writeDraft writes an object as it was observed, or without what the hub refuses of it, and returns it. Until the next
+// attempt is due, nothing is written that would be refused, or changed by others, again.
 func (r *Reconciler) writeDraft(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
 	hash, key := d.full.GetAnnotations()[appliedAnnotation], scope.NewObjectKey(d.full)
 	if d.last = d.p.Outcomes[key]; d.last.Full != hash {
@@ -124,8 +126,10 @@ func (r *Reconciler) writeAsBefore(ctx context.Context, d draft) (*unstructured.
 func (r *Reconciler) writeLess(ctx context.Context, d draft, refusal error) (*unstructured.Unstructured, error) {
 	now := scope.Outcome{Refusal: scope.BoundedText(wordsOf(refusal))}
 	if d.role == reflection.RoleInfraPool && d.there != nil {
-		if recreated, err := r.recreate(ctx, d); err != nil || recreated != nil {
-			return recreated, err
+		if recreates, err := r.removeForRecreation(ctx, d); err != nil {
+			return nil, err
+		} else if recreates {
+			return r.write(ctx, nil, d.full)
 		}
 	}
 	const most = 4 // Some webhooks say one thing at a time.
@@ -170,7 +174,7 @@ func (d draft) leave(refusal string) (*unstructured.Unstructured, error) {
 		return d.there, nil
 	case d.there == nil && d.pool != "":
 		d.p.Skip(d.pool, d.full, refusal)
-		return nil, nil //nolint:nilnil // As documented.
+		return nil, errSkipped
 	}
 	return nil, scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
 		d.full.GetKind(), d.full.GetName(), refusal)
@@ -192,25 +196,22 @@ func (h *hubObjects) write(ctx context.Context, there, want *unstructured.Unstru
 	return created, h.create(ctx, created)
 }
 
-// recreate replaces the object of a pool, if the hub takes all of the new one: that is tried under another name. It
-// returns nil if the object stays.
-func (h *hubObjects) recreate(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
+// removeForRecreation removes the object of a pool, if the hub takes all of the new one: that is tried under another
+// name. It reports whether it did, or the object stays.
+func (h *hubObjects) removeForRecreation(ctx context.Context, d draft) (bool, error) {
 	probe := d.full.DeepCopy()
 	probe.SetName(reflection.PoolName(d.p.Import.Name, "masthead-probe"))
 	err := h.create(ctx, probe, client.DryRunAll)
-	if err != nil && !isRefused(err) {
-		return nil, err
-	}
-	if err != nil || !apply.Covers(probe.Object["spec"], d.full.Object["spec"]) {
-		return nil, nil //nolint:nilnil,nilerr // As documented.
-	}
-	if err := h.removeReflection(ctx, d.there.DeepCopy()); err != nil {
-		if isRefused(err) {
-			return nil, nil //nolint:nilnil // As documented.
+	if err == nil {
+		if !apply.Covers(probe.Object["spec"], d.full.Object["spec"]) {
+			return false, nil
 		}
-		return nil, err
+		err = h.removeReflection(ctx, d.there.DeepCopy())
 	}
-	return h.write(ctx, nil, d.full)
+	if isRefused(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // isRefused reports whether an API server or its admission refuses an object, as opposed to a missing right or a quota.

@@ -11,12 +11,11 @@ import (
 	"strconv"
 
 	"golang.org/x/oauth2"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -48,15 +47,15 @@ func (r *kubeconfigs) leastCredentials(ctx context.Context, p *scope.Scope) ([]b
 // whileTheSourceFails is the kubeconfig with the account's token from the Secret, for as long as that works: the failed
 // source is needed only to request another one. Withdrawn credentials do not count.
 func (r *kubeconfigs) whileTheSourceFails(ctx context.Context, p *scope.Scope, why error) ([]byte, error) {
-	refused, stops := errors.AsType[*scope.StopError](why)
-	if !stops || refused.Withdrawn {
+	problem, ok := errors.AsType[*condition.Error](why)
+	if !ok || isWithdrawn(why) {
 		return nil, why
 	}
 	secret, err := r.ownKubeconfig(ctx, p)
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return nil, errors.Join(why, err)
 	}
-	if secret == nil || !isWanted(p, secret) {
+	if err != nil || !isWanted(p, secret) {
 		return nil, why
 	}
 	now := r.accounts.Clock.Now()
@@ -64,8 +63,8 @@ func (r *kubeconfigs) whileTheSourceFails(ctx context.Context, p *scope.Scope, w
 	if _, err := credentials.Parse(secret.Data[kubeconfigKey], r.creds); err != nil || !works {
 		return nil, why
 	}
-	p.Expires, p.SourceFails = expires, refused.Condition.Message
-	p.RequeueSoon(min(r.lacking.next(p, refused.Condition, now), expires.Sub(now)))
+	p.Expires, p.SourceFails = expires, problem.Message
+	p.RequeueSoon(min(r.lacking.next(p, problem, now), expires.Sub(now)))
 	return secret.Data[kubeconfigKey], nil
 }
 
@@ -145,16 +144,13 @@ func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster 
 		return nil
 	}
 	secret, err := r.ownKubeconfig(ctx, p)
-	if err != nil || secret == nil || !isWanted(p, secret) {
-		return err
+	if err != nil || !isWanted(p, secret) {
+		return client.IgnoreNotFound(err)
 	}
 	expires, works := accountExpiry(secret, r.accounts.Clock.Now())
-	if !works {
-		return nil
-	}
-	parsed, err := credentials.Parse(secret.Data[kubeconfigKey], r.creds)
-	if err != nil {
-		return nil //nolint:nilerr // What is not understood is replaced.
+	parsed, unreadable := credentials.Parse(secret.Data[kubeconfigKey], r.creds)
+	if !works || unreadable != nil {
+		return nil // It is replaced.
 	}
 	again, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: parsed.Token()})
 	if err != nil || !bytes.Equal(again, secret.Data[kubeconfigKey]) {
@@ -162,19 +158,6 @@ func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster 
 	}
 	r.accounts.Keep(p.Key(), token.Made{Hash: request.Hash, Token: &oauth2.Token{AccessToken: parsed.Token(), Expiry: expires}, At: expires.Add(-workload.TokenLife)})
 	return nil
-}
-
-// ownKubeconfig is the Secret with the kubeconfig, if it exists and is the import's.
-func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
-	if apierrors.IsNotFound(err) || err == nil && !p.IsOurs(secret) {
-		return nil, nil //nolint:nilnil // There is none.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
-	}
-	return secret, nil
 }
 
 // refusedToken makes the next pass request another token where the cluster rejects the one that it issued: its

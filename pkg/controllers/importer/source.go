@@ -11,9 +11,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -114,16 +115,17 @@ func holdsOtherCredentials(p *scope.Scope, secret *corev1.Secret) bool {
 // those of a source that the spec named before, whose withdrawal would no longer be noticed, or, where the spec names
 // an account, those of the source itself or of another account.
 func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why error) error {
-	refused, stops := errors.AsType[*scope.StopError](why)
+	problem, reported := errors.AsType[*condition.Error](why)
 	secret, err := r.ownKubeconfig(ctx, p)
-	if err != nil {
-		return errors.Join(why, err)
-	}
 	switch {
-	case secret == nil || isWanted(p, secret):
+	case apierrors.IsNotFound(err):
 		return why
-	case stops:
-		return &scope.StopError{Condition: refused.Condition, Withdrawn: true}
+	case err != nil:
+		return errors.Join(why, err)
+	case isWanted(p, secret):
+		return why
+	case reported:
+		return withdrawnError{problem}
 	case holdsOtherCredentials(p, secret):
 		return withdrawnUntilRequested(p.Import.Spec)
 	default:
@@ -133,12 +135,9 @@ func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why
 
 // withdrawnUntilRequested is for a Secret with other credentials than the spec asks for, in a pass that ends before it
 // requests these.
-func withdrawnUntilRequested(s fleetv1alpha1.ClusterImportSpec) *scope.StopError {
-	reason, message := fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet"
+func withdrawnUntilRequested(s fleetv1alpha1.ClusterImportSpec) error {
 	if s.ServiceAccount() != nil {
-		reason, message = fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "No token of the ServiceAccount has been requested from the imported cluster yet"
+		return withdrawn(fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "No token of the ServiceAccount has been requested from the imported cluster yet")
 	}
-	return &scope.StopError{Withdrawn: true, Condition: metav1.Condition{
-		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: message,
-	}}
+	return withdrawn(fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet")
 }

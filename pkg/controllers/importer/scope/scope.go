@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -113,13 +114,13 @@ func (p *Scope) Set(c metav1.Condition) {
 }
 
 // Succeed sets a condition to True.
-func (p *Scope) Succeed(condition, reason, message string) {
-	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+func (p *Scope) Succeed(conditionType, reason, message string) {
+	p.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 }
 
 // Fail sets a condition to False.
-func (p *Scope) Fail(condition, reason, format string, args ...any) {
-	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)})
+func (p *Scope) Fail(conditionType, reason, format string, args ...any) {
+	p.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // Refer adds an object to the status, once.
@@ -145,24 +146,22 @@ func (p *Scope) Skip(pool string, o client.Object, reason string) {
 	})
 }
 
-// StopError ends a pass with a condition: the following steps cannot be done.
-type StopError struct {
-	Condition metav1.Condition
-	// Withdrawn means that the kubeconfig was made with credentials that may no longer be used.
-	Withdrawn bool
+// Stop is a problem that ends the steps: the following ones cannot be done.
+func Stop(conditionType, reason, format string, args ...any) *condition.Error {
+	return &condition.Error{Type: conditionType, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func (e *StopError) Error() string { return e.Condition.Message }
-
-// Stop is an error that ends the steps with a condition, which is False unless it is AlreadyManaged.
-func Stop(condition, reason, format string, args ...any) error {
+// Report sets the condition of a problem, and requeues the import when the problem says. AlreadyManaged is the one
+// whose problem is that it is True.
+func (p *Scope) Report(problem *condition.Error) {
 	status := metav1.ConditionFalse
-	if condition == fleetv1alpha1.ConditionAlreadyManaged {
+	if problem.Type == fleetv1alpha1.ConditionAlreadyManaged {
 		status = metav1.ConditionTrue
 	}
-	return &StopError{Condition: metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...),
-	}}
+	p.Set(metav1.Condition{Type: problem.Type, Status: status, Reason: problem.Reason, Message: problem.Message})
+	if problem.RetryAfter > 0 {
+		p.RequeueSoon(problem.RetryAfter)
+	}
 }
 
 // ChangeFinalizer adds the finalizer to an import or removes it, and reports whether that changed anything.

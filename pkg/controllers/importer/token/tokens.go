@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
@@ -292,7 +293,7 @@ func (m Made) works(now time.Time) bool { return m.Token != nil && now.Before(m.
 // unlessRefused is the cached token, while it works, if the hub gave nothing to exchange for another one. A refusal is
 // an answer: the right to the tokens is gone.
 func (m Made) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Duration, error) {
-	if _, refused := errors.AsType[*scope.StopError](err); refused || !m.works(now) {
+	if _, refused := errors.AsType[*condition.Error](err); refused || !m.works(now) {
 		return nil, 0, err
 	}
 	return m.Token, scope.Retry, nil

@@ -1,0 +1,86 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+)
+
+// ownKubeconfig is the Secret with the kubeconfig. One that is not the import's counts as not found.
+func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
+	if err == nil && !p.IsOurs(secret) {
+		err = apierrors.NewNotFound(corev1.Resource("secrets"), secret.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
+	}
+	return secret, nil
+}
+
+// writeKubeconfig writes the Secret. It stays the same object when a token changes, so that its users need not
+// reconnect.
+func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, content []byte) error {
+	labels := scope.Marks(p.Import)
+	labels[clusterv1.ClusterNameLabel] = p.Import.Name
+	want := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import), Labels: labels},
+		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
+	}
+	mark(p, want)
+	p.References = append(p.References, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
+	there := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := r.hub.Create(ctx, want, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+			return fmt.Errorf("cannot create Secret %q: %w", want.Name, err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot get Secret %q: %w", want.Name, err)
+	case !p.IsOurs(there):
+		return nameTaken("Secret", want.Name)
+	}
+	changed := there.DeepCopy()
+	changed.Data = want.Data
+	maps.Copy(changed.Labels, labels)
+	mark(p, changed)
+	if equality.Semantic.DeepEqual(there, changed) {
+		return nil
+	}
+	if err := r.hub.Update(ctx, changed, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+		return fmt.Errorf("cannot update Secret %q: %w", want.Name, err)
+	}
+	return nil
+}
+
+// removeKubeconfig removes the credentials from Cluster API core, and returns how many Secrets are left. With a foreign
+// finalizer the Secret still exists, and core can still read it.
+func (r *kubeconfigs) removeKubeconfig(ctx context.Context, p *scope.Scope) (int, error) {
+	secret, err := r.ownKubeconfig(ctx, p)
+	if err == nil && secret.DeletionTimestamp.IsZero() {
+		if err := r.remove(ctx, secret); err != nil {
+			return 0, err
+		}
+		_, err = r.ownKubeconfig(ctx, p)
+	}
+	if err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	return 1, nil
+}
