@@ -52,6 +52,21 @@ func (b *builder) set(path string, value any) {
 	_ = unstructured.SetNestedField(b.object.Object, plain, fields...)
 }
 
+// setDone says that a step of the contract with Cluster API is done: in the field that the contract v1beta1 has for it,
+// in that of v1beta2, or in both, as the installed kind has them.
+func (b *builder) setDone(v1beta1, v1beta2 string) {
+	next := b.has(v1beta2)
+	if next {
+		b.set(v1beta2, true)
+	}
+	if !next || b.has(v1beta1) {
+		b.set(v1beta1, true)
+	}
+}
+
+// has reports whether the installed kind has a field.
+func (b *builder) has(path string) bool { return at(b.schema, strings.Split(path, ".")) != nil }
+
 // unfit returns what the spec still needs. Empty means nothing.
 func (b *builder) unfit() string {
 	spec, _ := b.object.Object["spec"].(map[string]any)

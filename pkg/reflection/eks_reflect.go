@@ -21,7 +21,7 @@ func (r *reflector) awsIdentity() error {
 }
 
 func (r *reflector) awsCluster(_, status *builder) {
-	status.set("status.failureDomains", r.failureDomains())
+	r.setFailureDomains(status)
 }
 
 func (r *reflector) awsControlPlane(b, status *builder) {
@@ -49,7 +49,7 @@ func (r *reflector) awsControlPlane(b, status *builder) {
 	}
 	status.set("status.externalManagedControlPlane", true)
 	status.set("status.version", statusVersion(f.Version))
-	status.set("status.failureDomains", r.failureDomains())
+	r.setFailureDomains(status)
 }
 
 func (r *reflector) awsLogging(b *builder) {

@@ -21,7 +21,7 @@ func (r *reflector) gcpCluster(b, status *builder) {
 		}
 		b.setEach("spec.network.subnets", []map[string]any{subnet})
 	}
-	status.set("status.failureDomains", r.failureDomains())
+	r.setFailureDomains(status)
 }
 
 // gcpStackType is as the subnet spells it: the cluster says IPV4 where the subnet says IPV4_ONLY.

@@ -38,6 +38,9 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	return Reflection{Objects: r.objects, Lossy: r.notes.list()}, nil
 }
 
+// controlPlaneDone is the field of the contract v1beta2 that says that the control plane is there.
+const controlPlaneDone = "status.initialization.controlPlaneInitialized"
+
 // provider makes the objects of the cloud's provider. It sets what all providers have: the endpoint of the cluster, and
 // the status that the contracts of Cluster API require.
 func (r *reflector) provider(c cloud) error {
@@ -55,7 +58,7 @@ func (r *reflector) provider(c cloud) error {
 		return err
 	}
 	if err := r.part(RoleControlPlane, "", r.kinds.controlPlane, r.name, func(b, status *builder) {
-		status.set("status.initialized", true)
+		status.setDone("status.initialized", controlPlaneDone)
 		c.controlPlane(r, b, status)
 	}); err != nil {
 		return err

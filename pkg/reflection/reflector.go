@@ -65,7 +65,11 @@ func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, na
 		return err
 	}
 	status := b.withStatus()
-	status.set("status.ready", true)
+	done := "status.initialization.provisioned"
+	if role == RoleControlPlane {
+		done = controlPlaneDone
+	}
+	status.setDone("status.ready", done)
 	fill(b, status)
 	r.add(role, pool, b, status)
 	return nil
@@ -115,13 +119,19 @@ func (r *reflector) zones() []string {
 	return slices.Sorted(maps.Keys(zones))
 }
 
-// failureDomains are the zones as the v1beta1 contract has them: in none runs a control plane of the user's.
-func (r *reflector) failureDomains() map[string]any {
+// setFailureDomains says in which zones the cluster is: in none runs a control plane of the user's. The contract v1beta2
+// has a list, v1beta1 a map.
+func (r *reflector) setFailureDomains(status *builder) {
+	const path = "status.failureDomains"
+	if items(at(status.schema, strings.Split(path, "."))) != nil {
+		status.setEach(path, r.failureDomainList())
+		return
+	}
 	out := map[string]any{}
 	for _, z := range r.zones() {
 		out[z] = map[string]any{"controlPlane": false}
 	}
-	return out
+	status.set(path, out)
 }
 
 func (r *reflector) failureDomainList() []map[string]any {
