@@ -4,14 +4,12 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
-	healthrules "github.com/masthead-dev/masthead/pkg/health"
 )
 
 // ApplicationOptions are the limits for Applications.
@@ -55,16 +53,4 @@ func (o *ApplicationOptions) validate(problem func(wrong bool, format string, ar
 	problem(o.Workers < 1, "application-workers: must be at least 1")
 	problem(!slices.Contains(applicationMetrics, o.Metrics),
 		"application-metrics: %q is not one of %s", o.Metrics, strings.Join(applicationMetrics, ", "))
-}
-
-// healthLibrary is the library of health rules; nil if it is switched off.
-func healthLibrary(o ApplicationOptions) (*healthrules.Library, error) {
-	if !o.HealthLibrary {
-		return nil, nil //nolint:nilnil // None is a choice.
-	}
-	library, err := healthrules.NewLibrary()
-	if err != nil {
-		return nil, fmt.Errorf("cannot set up the health of Applications: %w", err)
-	}
-	return library, nil
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/controllers/references"
+	healthrules "github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -193,8 +194,10 @@ func setupControllers(
 }
 
 func setupApplications(mgr mcmanager.Manager, o Options, to application.Options) (err error) {
-	if to.HealthLibrary, err = healthLibrary(o.Applications); err != nil {
-		return err
+	if o.Applications.HealthLibrary {
+		if to.HealthLibrary, err = healthrules.NewLibrary(); err != nil {
+			return fmt.Errorf("cannot set up the health of Applications: %w", err)
+		}
 	}
 	to.MaxConcurrentReconciles = o.Applications.Workers
 	to.RequestTimeout = o.Connections.RequestTimeout.Duration

@@ -166,10 +166,10 @@ func (a *app) appTree(ctx context.Context, hub *fleet.Hub, word, name string) er
 	var found collected[look.Tree]
 	failed := each(ctx, hub, clusters, func(ctx context.Context, _ *fleet.Cluster, side *fleet.ClusterClient) error {
 		tree, err := look.ApplicationTree(ctx, side, namespace, name)
-		if err == nil && tree != nil {
+		if err == nil {
 			found.add(*tree)
 		}
-		return err
+		return client.IgnoreNotFound(err)
 	})
 	if len(found.items) != 1 {
 		a.reportUnqueried(failed)

@@ -6,6 +6,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -35,13 +36,11 @@ func (u Update) Apply(ctx context.Context, want, have *unstructured.Unstructured
 	var live *unstructured.Unstructured
 	if wantsEmpty(applied(want), applied(have)) {
 		var err error
-		if live, err = u.live(ctx, have); err != nil {
-			return err
+		if live, err = u.live(ctx, have); err == nil {
+			err = u.prepare(ctx, want, live, emptied(newNode(want, live, u.Manager)))
 		}
-		if live != nil {
-			if err := u.prepare(ctx, want, live, emptied(newNode(want, live, u.Manager))); err != nil {
-				return err
-			}
+		if err != nil && !errors.Is(err, errChanged) {
+			return err
 		}
 	}
 	err := u.apply(ctx, want)
@@ -50,12 +49,11 @@ func (u Update) Apply(ctx context.Context, want, have *unstructured.Unstructured
 	}
 	if live == nil {
 		var failed error
-		if live, failed = u.live(ctx, have); failed != nil {
+		if live, failed = u.live(ctx, have); errors.Is(failed, errChanged) {
+			return err
+		} else if failed != nil {
 			return failed
 		}
-	}
-	if live == nil {
-		return err
 	}
 	ops := retyped(newNode(want, live, u.Manager))
 	if len(ops) == 0 {
@@ -73,7 +71,10 @@ func (u Update) Apply(ctx context.Context, want, have *unstructured.Unstructured
 	return u.apply(ctx, want)
 }
 
-// live returns have with its managedFields, or nil if it has changed: the apply is refused for that, if for anything.
+// errChanged means that the object has changed since it was read: the apply is refused for that, if for anything.
+var errChanged = errors.New("the object has changed")
+
+// live returns have with its managedFields, or errChanged.
 func (u Update) live(ctx context.Context, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if u.Reader == nil {
 		return have.DeepCopy(), nil
@@ -84,7 +85,7 @@ func (u Update) live(ctx context.Context, have *unstructured.Unstructured) (*uns
 		return nil, fmt.Errorf("cannot get %s %q: %w", have.GetKind(), client.ObjectKeyFromObject(have), err)
 	}
 	if live.GetUID() != have.GetUID() || live.GetResourceVersion() != have.GetResourceVersion() {
-		return nil, nil //nolint:nilnil // As documented.
+		return nil, errChanged
 	}
 	return live, nil
 }

@@ -43,7 +43,7 @@ func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 	}
 	for _, version := range versions {
 		mapping, err := m.mapping(gk.WithVersion(version))
-		if mapping != nil || err != nil {
+		if !IsNotServed(err) {
 			return mapping, err
 		}
 	}
@@ -58,11 +58,11 @@ func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 	var found []*meta.RESTMapping
 	for _, version := range versions {
 		mapping, err := m.mapping(gk.WithVersion(version))
-		if err != nil {
-			return nil, err
-		}
-		if mapping != nil {
+		switch {
+		case err == nil:
 			found = append(found, mapping)
+		case !IsNotServed(err):
+			return nil, err
 		}
 	}
 	if len(found) == 0 {
@@ -71,14 +71,11 @@ func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 	return found, nil
 }
 
-// mapping returns nil if the kind is not served.
 func (m *mapper) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	kind, err := m.resolver.Resolve(context.Background(), gvk) //nolint:forbidigo // A RESTMapper gets no context, and its client ends its requests.
 	switch {
 	case errors.Is(err, errNotWatchable):
 		return m.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	case IsNotServed(err):
-		return nil, nil //nolint:nilnil // The comment says so.
 	case err != nil:
 		return nil, err
 	}

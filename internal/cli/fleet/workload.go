@@ -87,7 +87,7 @@ func newConfig(kubeconfig []byte, allow credentials.Options) (*rest.Config, erro
 	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
 	if cfg.Proxy == nil {
 		// Not nil, for which the environment's proxy would be used: it resolves names itself.
-		cfg.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // No proxy, as http.Transport has it.
+		cfg.Proxy = http.ProxyURL(nil)
 	}
 	dialer := &net.Dialer{
 		Timeout: answerDeadline / 2,

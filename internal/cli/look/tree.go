@@ -29,14 +29,14 @@ type Tree struct {
 	Parts   []Tree `json:"parts,omitempty"`
 }
 
-// ApplicationTree reads an Application with its components and the objects they own; nil if there is none. The health
-// of a component is Masthead's; that of owned objects is computed here, by the shipped rules.
+// ApplicationTree reads an Application with its components and the objects they own. If there is none, the error says
+// NotFound. The health of a component is Masthead's; that of owned objects is computed here, by the shipped rules.
 func ApplicationTree(ctx context.Context, side *fleet.ClusterClient, namespace, name string) (*Tree, error) {
 	obj, err := side.Get(ctx, ApplicationKind(), types.NamespacedName{Namespace: namespace, Name: name})
-	switch {
-	case apierrors.IsNotFound(err), isNoMatch(err), errors.Is(err, fleet.ErrNoSuchKind):
-		return nil, nil //nolint:nilnil // That there is none is an answer.
-	case err != nil:
+	if isNoMatch(err) || errors.Is(err, fleet.ErrNoSuchKind) {
+		err = apierrors.NewNotFound(appsv1alpha1.GroupVersion.WithResource("applications").GroupResource(), name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	app := &appsv1alpha1.Application{}

@@ -84,7 +84,7 @@ func (r *requirementReconciler) gatherFacts(ctx context.Context, req multicluste
 	if s.NamespaceObject, err = w.Watcher.Get(index.NamespaceKind, types.NamespacedName{Name: req.Namespace}); err == nil {
 		s.Residence.Namespace = s.NamespaceObject.GetUID()
 	}
-	if s.Class, err = connection.Class(ctx, r.classes, s.ClassName); err != nil {
+	if s.Class, err = connection.Class(ctx, r.classes, s.ClassName); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	findPublication(r.hub, w, s)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -27,9 +28,9 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) 
 		return reconcile.Result{}, nil
 	}
 	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
-	if err != nil || class == nil {
+	if err != nil {
 		// A missing class changes nothing. Its creation requeues the cluster.
-		return reconcile.Result{}, err
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !enabled(class) {
 		return r.disable(w), nil

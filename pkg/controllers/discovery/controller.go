@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -162,9 +163,9 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		return reconcile.Result{}, nil
 	}
 	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
-	if err != nil || class == nil {
+	if err != nil {
 		// Nothing is removed because a class is missing. Creating the class queues the cluster again.
-		return reconcile.Result{}, err
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	return r.newPass(w, cluster, newOffer(class.Spec)).run(ctx)
 }

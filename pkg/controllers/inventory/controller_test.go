@@ -121,7 +121,7 @@ func (f *fakeFleet) Describe(_ context.Context, key types.NamespacedName) (*conn
 		return nil, f.describeErr
 	}
 	if !f.enrolled[key] {
-		return nil, nil //nolint:nilnil // This is how a source says that an object is not enrolled.
+		return nil, connection.ErrNotEnrolled
 	}
 	return &connection.Enrolment{}, nil
 }

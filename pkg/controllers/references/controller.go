@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -154,7 +155,7 @@ func (r *reconciler) className(name mcr.ClusterName) string {
 // reconcileCluster decides which kinds of a cluster are managed.
 func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 	class, err := connection.Class(ctx, r.classes, r.className(w.name))
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	if class == nil || class.Spec.References.Mode != fleetv1alpha1.ReferencesModeEnabled {

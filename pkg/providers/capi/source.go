@@ -80,12 +80,12 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	c := &clusterv1.Cluster{}
 	if err := s.clusters.Get(ctx, nn, c); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // The contract of connection.Source: nothing is enrolled.
+			return nil, connection.ErrNotEnrolled
 		}
 		return nil, fmt.Errorf("cannot get Cluster %q: %w", nn, err)
 	}
 	if _, ok := connection.EnrolledClass(c.Labels); !ok {
-		return nil, nil //nolint:nilnil // As above.
+		return nil, connection.ErrNotEnrolled
 	}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))

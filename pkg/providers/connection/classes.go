@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,14 +21,10 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Class returns an EnrollmentClass, or nil if there is none of that name.
+// Class returns an EnrollmentClass. If there is none of that name, the error says NotFound, and it is nil.
 func Class(ctx context.Context, classes client.Reader, name string) (*fleetv1alpha1.EnrollmentClass, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
-	err := classes.Get(ctx, types.NamespacedName{Name: name}, class)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
+	if err := classes.Get(ctx, types.NamespacedName{Name: name}, class); err != nil {
 		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
 	}
 	return class, nil

@@ -5,6 +5,7 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,8 @@ type EnrolmentGetter interface {
 	// Name is the first part of the cluster names, for example "capi". It is constant and contains no slash.
 	Name() string
 
-	// Describe returns the enrolment as in the hub's synced cache, or an error; nil and no error if the object is gone or
-	// not enrolled. Only Describe decides on enrolment: watches do not filter by the label, so that its removal is
-	// noticed.
+	// Describe returns the enrolment as in the hub's synced cache, or ErrNotEnrolled. Only Describe decides on enrolment:
+	// watches do not filter by the label, so that its removal is noticed.
 	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
 }
 
@@ -44,11 +44,14 @@ func (d EnrolmentGetters) HasLeft(ctx context.Context, key Key) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	enrolment, err := source.Describe(ctx, key.Object())
+	_, err := source.Describe(ctx, key.Object())
+	if errors.Is(err, ErrNotEnrolled) {
+		return true, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("cannot determine whether cluster %q is enrolled: %w", key, err)
 	}
-	return enrolment == nil, nil
+	return false, nil
 }
 
 // CredentialsSecret reads the Secret with the credentials of a cluster, for Source.Kubeconfig. The error is

@@ -308,7 +308,7 @@ func (s *fakeSource) Describe(_ context.Context, nn types.NamespacedName) (*Enro
 	defer s.mu.Unlock()
 	e, ok := s.entries[nn]
 	if !ok || e.unenrolled {
-		return nil, nil //nolint:nilnil // As the interface says.
+		return nil, ErrNotEnrolled
 	}
 	out := e.Enrolment
 	return &out, nil

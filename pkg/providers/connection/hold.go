@@ -28,14 +28,12 @@ type classRules struct {
 	quota    *allocation.Quota[Key]
 }
 
-// admissionProblem returns why an enrolment must not be connected, or nil.
-func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (*condition.Error, error) {
+// admissionProblem returns why an enrolment, nil if there is none, must not be connected, or nil.
+func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (byClass *condition.Error, err error) {
 	if e == nil {
-		return nil, nil //nolint:nilnil // Nothing to hold.
+		return byClass, err
 	}
-	var byClass *condition.Error
 	if c.required {
-		var err error
 		if byClass, err = c.holdByClass(ctx, key, e); err != nil {
 			return nil, err
 		}
@@ -136,8 +134,8 @@ func (c *classRules) writes(ctx context.Context, name string) (bool, error) {
 		return true, nil
 	}
 	class, err := Class(ctx, c.hub, name)
-	if err != nil || class == nil {
-		return true, err
+	if err != nil {
+		return true, client.IgnoreNotFound(err)
 	}
 	return class.Spec.Agent.Mode != fleetv1alpha1.AgentModeDisabled ||
 		class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled ||

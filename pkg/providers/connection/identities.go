@@ -5,6 +5,7 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -57,11 +58,11 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *conditio
 // the holder keeps it. The caller claims again; other refused enrolments are retried.
 func (i *identities) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 	e, err := i.sources[holder.Source].Describe(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNotEnrolled) {
 		return true
 	}
 	c, ok := i.arbiter.Held(holder)
-	if ok && e != nil && (c.ObjectUID == "" || c.ObjectUID == e.Object.UID) {
+	if ok && err == nil && (c.ObjectUID == "" || c.ObjectUID == e.Object.UID) {
 		i.arbiter.Confirm(holder)
 		return true
 	}

@@ -43,7 +43,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("there is no source %q", key.Source))
 	}
 	e, err := s.Describe(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNotEnrolled) {
 		return reconcile.Result{}, fmt.Errorf("cannot describe the enrolment of cluster %q: %w", key, err)
 	}
 	// Make the record first: events that are not yet in the cache read by hold then find it and requeue its key.

@@ -27,6 +27,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
+// ErrNotEnrolled is returned by an EnrolmentGetter for an object that is gone or not enrolled.
+var ErrNotEnrolled = errors.New("the object is not enrolled")
+
 // ErrNoCredentials is returned by a Source whose Secret with the kubeconfig does not exist.
 var ErrNoCredentials = errors.New("no credentials")
 

@@ -73,18 +73,13 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	m := metadataOfSecret()
 	if err := s.secrets.Get(ctx, nn, m); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // The contract of connection.Source: nothing is enrolled.
+			return nil, connection.ErrNotEnrolled
 		}
 		return nil, fmt.Errorf("cannot get the metadata of Secret %q: %w", nn, err)
 	}
-	return describe(m), nil
-}
-
-// describe returns the enrolment of a Secret's metadata; nil if it is not enrolled.
-func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 	class, ok := connection.EnrolledClass(m.Labels)
 	if !ok {
-		return nil
+		return nil, connection.ErrNotEnrolled
 	}
 	return &connection.Enrolment{
 		Object: connection.ObjectReference{
@@ -98,7 +93,7 @@ func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 		Ready:              true,
 		Secret:             fmt.Sprintf("Secret %q in the namespace %q", m.Name, m.Namespace),
 		CredentialsVersion: connection.CredentialsVersion(m),
-	}
+	}, nil
 }
 
 // Kubeconfig reads the Secret.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/bench/process"
 	"github.com/masthead-dev/masthead/test/bench/report"
@@ -137,7 +138,7 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 	r.peak = append(r.peak, max(r.enrolling[round].peak, u.Peak, p.peak))
 	for _, a := range s.attacks {
 		profile, err := w.profile(ctx, a)
-		if err != nil {
+		if err != nil && !errors.Is(err, apiserver.ErrNotFound) {
 			return p, err
 		}
 		r.conditions[a.Name] = profile.wrong()
@@ -152,7 +153,7 @@ func (w *world) said(ctx context.Context, s settings) error {
 	for _, a := range s.attacks {
 		for {
 			p, err := w.profile(ctx, a)
-			if err != nil {
+			if err != nil && !errors.Is(err, apiserver.ErrNotFound) {
 				return err
 			}
 			if len(p.wrong()) > 0 || time.Now().After(end) {

@@ -135,20 +135,20 @@ func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 	}
 	for _, a := range attacks {
 		errs = append(errs, until(ctx, func() (bool, error) {
-			p, err := w.profile(ctx, a)
-			return p == nil, err
+			_, err := w.profile(ctx, a)
+			if errors.Is(err, apiserver.ErrNotFound) {
+				return true, nil
+			}
+			return false, err
 		}))
 	}
 	return errors.Join(errs...)
 }
 
-// profile returns the ClusterProfile of a hostile cluster; nil if there is none.
+// profile returns the ClusterProfile of a hostile cluster.
 func (w *world) profile(ctx context.Context, a hostile.Attack) (*profile, error) {
 	var p profile
 	err := w.hub.Get(ctx, "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles/kubeconfig-"+attackName(a), &p)
-	if errors.Is(err, apiserver.ErrNotFound) {
-		return nil, nil //nolint:nilnil // As the comment says.
-	}
 	return &p, err
 }
 

@@ -153,7 +153,7 @@ func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster conn
 		return l, err
 	}
 	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return l, err
 	}
 	// A class that does not exist offers nothing. A cluster whose class is missing or disables the agent keeps what it

@@ -80,7 +80,7 @@ func (f *reportFleet) Describe(_ context.Context, key types.NamespacedName) (*co
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if key.Namespace == f.namespace && !f.enrolled[key] {
-		return nil, nil //nolint:nilnil // This is how a source says that an object is not enrolled.
+		return nil, connection.ErrNotEnrolled
 	}
 	return &connection.Enrolment{}, nil
 }

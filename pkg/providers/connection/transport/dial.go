@@ -51,7 +51,7 @@ func New(name string, creds *credentials.Credentials, o credentials.Options, age
 	proxy := cfg.Proxy
 	if proxy == nil {
 		// Not nil, which SetTransportDefaults would replace by the environment's proxy.
-		proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // No proxy, as defined by http.Transport.
+		proxy = http.ProxyURL(nil)
 	}
 	t := &Transport{
 		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
