@@ -10,8 +10,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -20,8 +22,8 @@ import (
 const kindsPreface = `# Kinds
 
 ` + generated + `
-Every field of every kind of Masthead. A star after a field says that it is required. A page about each
-kind, with examples, says more.
+Every field of every kind of Masthead. A star after a field says that it is required. A field that is like an earlier
+one of its kind refers to it. A page about each kind, with examples, says more.
 `
 
 // kindPages are the pages about the kinds.
@@ -83,26 +85,34 @@ func kind(crd apiextensionsv1.CustomResourceDefinition) (string, error) {
 	for _, version := range crd.Spec.Versions {
 		schema := version.Schema.OpenAPIV3Schema
 		fmt.Fprintf(&text, "\n## %s\n\n%s\n\n", names.Kind, paragraph(cell(schema.Description)+" [More](../"+about+")"))
-		fmt.Fprintf(&text, "| | |\n|---|---|\n| API version | `%s/%s` |\n| Scope | %s |\n", crd.Spec.Group, version.Name, crd.Spec.Scope)
-		fmt.Fprintf(&text, "| Names | %s |\n", code(slices.Concat([]string{names.Plural, names.Singular}, names.ShortNames)))
-		fmt.Fprintf(&text, "| Categories | %s |\n", code(names.Categories))
+		text.WriteString(paragraph(fmt.Sprintf("`%s/%s`. Scope: %s. Names: %s. Categories: %s.", crd.Spec.Group, version.Name, crd.Spec.Scope,
+			code(slices.Concat([]string{names.Plural, names.Singular}, names.ShortNames)), code(names.Categories))) + "\n")
+		t := table{said: map[string]string{}}
 		for _, part := range []string{"spec", "status"} {
 			property, exists := schema.Properties[part]
 			if !exists {
 				continue
 			}
-			fmt.Fprintf(&text, "\n### %s.%s\n\n%s\n", names.Kind, part, paragraph(cell(property.Description)+" "+rules(property)))
-			text.WriteString("\n| Field | Type | Meaning |\n|---|---|---|\n")
-			if err := fields(&text, part, property); err != nil {
+			t.rows.Reset()
+			if err := t.fields(part, property); err != nil {
 				return "", err
 			}
+			fmt.Fprintf(&text, "\n### %s.%s\n\n%s\n", names.Kind, part, paragraph(stated(part, cell(property.Description))+" "+rules(property)))
+			fmt.Fprintf(&text, "\n| Field | Type | Meaning |\n|---|---|---|\n%s", t.rows.String())
 		}
 	}
 	return text.String(), nil
 }
 
+// table has the rows of the fields of a kind.
+type table struct {
+	rows strings.Builder
+	// said has the path of the field with which something was said first: a meaning, rules, or fields.
+	said map[string]string
+}
+
 // fields adds a row for each field below a path.
-func fields(rows *strings.Builder, path string, schema apiextensionsv1.JSONSchemaProps) error {
+func (t *table) fields(path string, schema apiextensionsv1.JSONSchemaProps) error {
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		property, at := schema.Properties[name], path+"."+name
 		star := ""
@@ -115,26 +125,98 @@ func fields(rows *strings.Builder, path string, schema apiextensionsv1.JSONSchem
 		case hidden:
 		case conditions(inner):
 			what, hidden = "list of conditions", true
+		case selector(inner):
+			what, hidden = "LabelSelector of Kubernetes", true
 		default:
 			what = typeOf(property)
 		}
-		meaning := property.Description
-		if meaning == "" {
-			meaning = inner.Description
-		}
-		limits, err := limits(property)
+		meaning, err := t.meaning(name, at, property)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
-		fmt.Fprintf(rows, "| `%s`%s | %s | %s |\n", at, star, what, strings.TrimSpace(cell(meaning)+" "+limits+rules(property)))
+		if !hidden && len(inner.Properties) > 1 {
+			below, err := json.Marshal([]any{inner.Properties, inner.Required})
+			if err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+			if first := t.first(string(below), at); first != at {
+				hidden = true
+				if meaning != as(first) {
+					meaning += " Fields: as of `" + first + "`."
+				}
+			}
+		}
+		fmt.Fprintf(&t.rows, "| `%s`%s | %s | %s |\n", at, star, what, meaning)
 		if hidden {
 			continue
 		}
-		if err := fields(rows, at+suffix, inner); err != nil {
+		if err := t.fields(at+suffix, inner); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// first returns the path of the field with which something was said first, which is the path given if it was not yet.
+func (t *table) first(what, path string) string {
+	if _, said := t.said[what]; !said {
+		t.said[what] = path
+	}
+	return t.said[what]
+}
+
+// as refers to a field.
+func as(path string) string { return "As `" + path + "`." }
+
+// meaning returns what a field means, and the values that it can have. What was said of an earlier field is not
+// repeated if it is long.
+func (t *table) meaning(name, path string, property apiextensionsv1.JSONSchemaProps) (string, error) {
+	const long = 6
+	about := property.Description
+	if about == "" {
+		inner, _ := innermost(property)
+		about = inner.Description
+	}
+	limits, err := limits(property, about)
+	if err != nil {
+		return "", err
+	}
+	text, rules := strings.TrimSpace(stated(name, cell(about))+" "+limits), rules(property)
+	if words := strings.Fields(text + " " + rules); len(words) > long {
+		if first := t.first(strings.Join(words, " "), path); first != path {
+			return as(first), nil
+		}
+	}
+	if len(strings.Fields(rules)) > long {
+		if first := t.first(rules, path); first != path {
+			rules = "Rules: as of `" + first + "`."
+		}
+	}
+	return strings.TrimSpace(text + " " + rules), nil
+}
+
+// stated returns the description of a field without the name of the field before a verb, which the table has already.
+func stated(name, description string) string {
+	rest, found := strings.CutPrefix(description, name+" ")
+	verb, after, _ := strings.Cut(rest, " ")
+	switch {
+	case !found:
+		if rest, found = strings.CutPrefix(description, name+", "); !found {
+			rest = description
+		}
+	case verb == "is" || verb == "are":
+		rest = after
+	case !strings.HasSuffix(strings.TrimRight(verb, ","), "s") || verb == "as":
+		rest = description
+	}
+	word, _, _ := strings.Cut(rest, " ")
+	switch {
+	case rest == "" || strings.ContainsFunc(word[1:], unicode.IsUpper):
+		return rest // The name of a field.
+	case word == "id":
+		return "ID" + rest[len(word):]
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
 // innermost returns the schema of the entries of lists and maps, and the notation for them in a path.
@@ -161,6 +243,13 @@ func conditions(schema apiextensionsv1.JSONSchemaProps) bool {
 	return true
 }
 
+// selector is whether a schema is that of a label selector of Kubernetes. Masthead's own has limits.
+func selector(schema apiextensionsv1.JSONSchemaProps) bool {
+	expressions, exists := schema.Properties["matchExpressions"]
+	_, labels := schema.Properties["matchLabels"]
+	return exists && labels && len(schema.Properties) == 2 && expressions.MaxItems == nil
+}
+
 func typeOf(schema apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case schema.XIntOrString:
@@ -176,31 +265,37 @@ func typeOf(schema apiextensionsv1.JSONSchemaProps) string {
 	}
 }
 
-// limits describes the values that a field can have.
-func limits(schema apiextensionsv1.JSONSchemaProps) (string, error) {
+// limits describes the values that a field can have, as far as its description does not name them.
+func limits(schema apiextensionsv1.JSONSchemaProps, description string) (string, error) {
 	var text strings.Builder
 	if schema.Default != nil {
 		fmt.Fprintf(&text, "Default: `%s`. ", schema.Default.Raw)
 	}
-	if len(schema.Enum) > 0 {
-		values := make([]string, len(schema.Enum))
-		for i, value := range schema.Enum {
-			if err := json.Unmarshal(value.Raw, &values[i]); err != nil {
-				return "", err
-			}
+	values, named := make([]string, len(schema.Enum)), true
+	for i, value := range schema.Enum {
+		if err := json.Unmarshal(value.Raw, &values[i]); err != nil {
+			return "", err
 		}
+		named = named && regexp.MustCompile(`\b`+regexp.QuoteMeta(values[i])+`\b`).MatchString(description)
+	}
+	if !named {
 		fmt.Fprintf(&text, "One of %s. ", code(values))
 	}
-	for _, limit := range []struct {
-		text  string
-		value *int64
+	for _, r := range []struct {
+		unit        string
+		least, most *int64
 	}{
-		{"At least %d characters. ", schema.MinLength}, {"At most %d characters. ", schema.MaxLength},
-		{"At least %d entries. ", schema.MinItems}, {"At most %d entries. ", schema.MaxItems},
-		{"At least %d entries. ", schema.MinProperties}, {"At most %d entries. ", schema.MaxProperties},
+		{"characters", schema.MinLength, schema.MaxLength},
+		{"entries", schema.MinItems, schema.MaxItems},
+		{"entries", schema.MinProperties, schema.MaxProperties},
 	} {
-		if limit.value != nil {
-			fmt.Fprintf(&text, limit.text, *limit.value)
+		switch {
+		case r.least != nil && r.most != nil:
+			fmt.Fprintf(&text, "%d to %d %s. ", *r.least, *r.most, r.unit)
+		case r.least != nil:
+			fmt.Fprintf(&text, "At least %d %s. ", *r.least, r.unit)
+		case r.most != nil:
+			fmt.Fprintf(&text, "At most %d %s. ", *r.most, r.unit)
 		}
 	}
 	if schema.Minimum != nil {
@@ -209,15 +304,15 @@ func limits(schema apiextensionsv1.JSONSchemaProps) (string, error) {
 	if schema.Maximum != nil {
 		fmt.Fprintf(&text, "At most %v. ", *schema.Maximum)
 	}
-	return text.String(), nil
+	return strings.TrimSpace(text.String()), nil
 }
 
 // rules are the messages with which the API server rejects objects that break a rule.
 func rules(schema apiextensionsv1.JSONSchemaProps) string {
 	var texts []string
 	for _, rule := range schema.XValidations {
-		if rule.Message != "" {
-			texts = append(texts, cell(rule.Message))
+		if text := cell(rule.Message); text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
 	if len(texts) == 0 {

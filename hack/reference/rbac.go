@@ -42,7 +42,7 @@ func rbac(root string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var bindings strings.Builder
+		var bindings []rbacv1.ClusterRoleBinding
 		for _, path := range paths {
 			data, err := os.ReadFile(path) //nolint:gosec // A file of the repository.
 			if err != nil {
@@ -54,15 +54,13 @@ func rbac(root string) (string, error) {
 				}
 			}
 		}
-		if bindings.Len() > 0 {
-			fmt.Fprintf(&page, "\n| Binding | Role | Whose |\n|---|---|---|\n%s", bindings.String())
-		}
+		bound(&page, bindings)
 	}
 	return page.String(), nil
 }
 
-// object describes a role, or a binding.
-func object(page, bindings *strings.Builder, document string) error {
+// object describes a role, or collects a binding.
+func object(page *strings.Builder, bindings *[]rbacv1.ClusterRoleBinding, document string) error {
 	var role rbacv1.ClusterRole
 	if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 		return err
@@ -75,12 +73,33 @@ func object(page, bindings *strings.Builder, document string) error {
 		if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
 			return err
 		}
-		for _, s := range binding.Subjects {
-			fmt.Fprintf(bindings, "| %s `%s` | %s `%s` | %s `%s/%s` |\n",
-				binding.Kind, binding.Name, binding.RoleRef.Kind, binding.RoleRef.Name, s.Kind, s.Namespace, s.Name)
-		}
+		*bindings = append(*bindings, binding)
 	}
 	return nil
+}
+
+// bound says whose roles are, in one sentence for all that a binding of their own name gives to the same subject.
+func bound(page *strings.Builder, bindings []rbacv1.ClusterRoleBinding) {
+	var subjects []string
+	roles := map[string][]string{}
+	for _, b := range bindings {
+		of := "a " + b.Kind
+		if b.Name == b.RoleRef.Name {
+			of += " of the same name"
+		} else {
+			of += fmt.Sprintf(" `%s`", b.Name)
+		}
+		for _, s := range b.Subjects {
+			subject := fmt.Sprintf("the %s `%s/%s` by %s", s.Kind, s.Namespace, s.Name, of)
+			if roles[subject] == nil {
+				subjects = append(subjects, subject)
+			}
+			roles[subject] = append(roles[subject], b.RoleRef.Name)
+		}
+	}
+	for _, subject := range subjects {
+		fmt.Fprintf(page, "\n%s\n", paragraph("Bound to "+subject+": "+code(roles[subject])+"."))
+	}
 }
 
 // describe adds a row for each rule of a role.
@@ -96,7 +115,8 @@ func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 	if len(role.Rules) == 0 {
 		return
 	}
-	page.WriteString("\n| API groups | Resources | Names | Verbs | Why |\n|---|---|---|---|---|\n")
+	explained := slices.ContainsFunc(why, func(w string) bool { return w != "" })
+	page.WriteString("\n| API groups | Resources | Verbs |" + map[bool]string{true: " Why |\n|---|---|---|---|\n", false: "\n|---|---|---|\n"}[explained])
 	for i, rule := range role.Rules {
 		groups := slices.Clone(rule.APIGroups)
 		for j, group := range groups {
@@ -111,8 +131,15 @@ func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 		case i < len(why):
 			reason = why[i]
 		}
-		fmt.Fprintf(page, "| %s | %s | %s | %s | %s |\n", code(groups), code(slices.Concat(rule.Resources, rule.NonResourceURLs)),
-			code(rule.ResourceNames), code(rule.Verbs), cell(reason))
+		resources := code(slices.Concat(rule.Resources, rule.NonResourceURLs))
+		if len(rule.ResourceNames) > 0 {
+			resources += " named " + code(rule.ResourceNames)
+		}
+		fmt.Fprintf(page, "| %s | %s | %s |", code(groups), resources, code(rule.Verbs))
+		if explained {
+			fmt.Fprintf(page, " %s |", cell(reason))
+		}
+		page.WriteString("\n")
 	}
 }
 

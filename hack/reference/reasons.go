@@ -96,7 +96,13 @@ func reasons(root string) (string, error) {
 	return page.String(), nil
 }
 
-// reasonsOf returns a table for each group of constants in a file that has reasons.
+// explained are reasons that share a comment, and what it says.
+type explained struct {
+	reasons []string
+	doc     *ast.CommentGroup
+}
+
+// reasonsOf returns a table for each group of constants in a file that has reasons, and a sentence for one alone.
 func reasonsOf(path string) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {
@@ -108,48 +114,60 @@ func reasonsOf(path string) (string, error) {
 		if !ok || group.Tok != token.CONST {
 			continue
 		}
-		var rows strings.Builder
-		before := group.Doc
-		for _, spec := range group.Specs {
-			value := spec.(*ast.ValueSpec) //nolint:forcetypeassert // Of constants, it is.
-			if value.Doc != nil {
-				before = value.Doc // Also the comment of constants below it that have none.
-			}
-			if err := reason(&rows, value, before); err != nil {
-				return "", fmt.Errorf("%s: %w", path, err)
-			}
+		rows, err := explanations(group)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
 		}
-		if rows.Len() == 0 {
+		if len(rows) == 0 {
 			continue
 		}
-		intro := ""
-		if group.Lparen.IsValid() && group.Doc != nil {
-			intro = paragraph(cell(group.Doc.Text())) + "\n\n"
+		if !group.Lparen.IsValid() {
+			fmt.Fprintf(&text, "\n%s\n", paragraph(code(rows[0].reasons)+": "+cell(meaning(rows[0].doc.Text()))))
+			continue
 		}
-		fmt.Fprintf(&text, "\n%s| Reason | Meaning |\n|---|---|\n%s", intro, rows.String())
+		text.WriteString("\n")
+		if group.Doc != nil {
+			text.WriteString(paragraph(cell(group.Doc.Text())) + "\n\n")
+		}
+		text.WriteString("| Reason | Meaning |\n|---|---|\n")
+		for _, r := range rows {
+			fmt.Fprintf(&text, "| %s | %s |\n", code(r.reasons), cell(meaning(r.doc.Text())))
+		}
 	}
 	return text.String(), nil
 }
 
-// reason adds the row of a constant, if it is a reason.
-func reason(rows *strings.Builder, spec *ast.ValueSpec, doc *ast.CommentGroup) error {
-	name := spec.Names[0].Name
-	if !strings.HasPrefix(name, "Reason") || len(spec.Values) != 1 {
-		return nil
+// explanations returns the reasons of a group of constants.
+func explanations(group *ast.GenDecl) ([]explained, error) {
+	var rows []explained
+	before := group.Doc
+	for _, spec := range group.Specs {
+		value := spec.(*ast.ValueSpec) //nolint:forcetypeassert // Of constants, it is.
+		if value.Doc != nil {
+			before = value.Doc // Also the comment of constants below it that have none.
+		}
+		name := value.Names[0].Name
+		if !strings.HasPrefix(name, "Reason") || len(value.Values) != 1 {
+			continue
+		}
+		literal, ok := value.Values[0].(*ast.BasicLit)
+		if !ok {
+			continue
+		}
+		reason, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			return nil, err
+		}
+		if before == nil {
+			return nil, fmt.Errorf("the reason %s has no comment", name)
+		}
+		if last := len(rows) - 1; last >= 0 && rows[last].doc == before {
+			rows[last].reasons = append(rows[last].reasons, reason)
+			continue
+		}
+		rows = append(rows, explained{reasons: []string{reason}, doc: before})
 	}
-	value, ok := spec.Values[0].(*ast.BasicLit)
-	if !ok {
-		return nil
-	}
-	word, err := strconv.Unquote(value.Value)
-	if err != nil {
-		return err
-	}
-	if doc == nil {
-		return fmt.Errorf("the reason %s has no comment", name)
-	}
-	fmt.Fprintf(rows, "| `%s` | %s |\n", word, cell(meaning(doc.Text())))
-	return nil
+	return rows, nil
 }
 
 // named matches the names of constants at the beginning of a comment.

@@ -5,6 +5,8 @@ package metricreference
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/masthead-dev/masthead/pkg/metric"
@@ -25,6 +27,9 @@ the object in the hub that enrols the cluster, and ` + "`%[3]s`" + `, which says
 The hub itself has no namespace, and the name and the source ` + "`hub`" + `. Together they are the [cluster
 name](../enrolment.md#identity-and-identifier). Series of a cluster are deleted when it is un-enrolled; those of its
 queues, claims, copies, Applications and references also when it is disconnected.
+
+Labels that several metrics have, always with the same values:
+
 `
 
 // Markdown returns the reference as a page.
@@ -35,23 +40,48 @@ func Markdown() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, preface, metric.LabelClusterNamespace, metric.LabelClusterName, metric.LabelSource)
+	shared := sharedLabels(groups)
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		fmt.Fprintf(&b, "- `%s`: %s\n", name, escape(shared[name]))
+	}
 	for _, g := range groups {
 		fmt.Fprintf(&b, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n", g.Title)
 		for _, d := range g.Metrics {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels(d), meaning(d))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels(d, shared), meaning(d))
 		}
 	}
 	return b.String(), nil
 }
 
-// labels returns the cell with the labels of a metric.
-func labels(d metric.Definition) string {
+// sharedLabels returns the values of labels that several metrics have, and which mean the same in all of them.
+func sharedLabels(groups []Group) map[string]string {
+	values, count := map[string]string{}, map[string]int{}
+	for _, g := range groups {
+		for _, d := range g.Metrics {
+			for _, l := range d.Labels {
+				if count[l.Name]++; count[l.Name] > 1 && values[l.Name] != l.Values {
+					l.Values = "" // Each metric says what they are.
+				}
+				values[l.Name] = l.Values
+			}
+		}
+	}
+	maps.DeleteFunc(values, func(name, value string) bool { return value == "" || count[name] == 1 })
+	return values
+}
+
+// labels returns the cell with the labels of a metric. Those that several metrics share are explained once, above.
+func labels(d metric.Definition, shared map[string]string) string {
 	var cells []string
 	if d.PerCluster {
 		cells = append(cells, "*of a cluster*")
 	}
 	for _, l := range d.Labels {
-		cells = append(cells, fmt.Sprintf("`%s`: %s", l.Name, escape(l.Values)))
+		text := "`" + l.Name + "`"
+		if shared[l.Name] == "" {
+			text += ": " + escape(l.Values)
+		}
+		cells = append(cells, text)
 	}
 	return strings.Join(cells, "<br>")
 }

@@ -4,6 +4,7 @@
 package metricreference
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,5 +112,20 @@ func TestLibraries(t *testing.T) {
 		case len(want)+len(labels) > 0 && !slices.Equal(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(labels))):
 			t.Errorf("%s has the labels %q, and we say %q", d.Name, labels, want)
 		}
+	}
+}
+
+func TestSharedLabels(t *testing.T) {
+	groups := []Group{{Metrics: []metric.Definition{
+		{Name: "first", Labels: []metric.Label{{Name: "crd", Values: "a definition"}, {Name: "reason", Values: "of one kind"}}},
+		{Name: "second", Labels: []metric.Label{{Name: "crd", Values: "a definition"}, {Name: "reason", Values: "of another"}}},
+		{Name: "third", Labels: []metric.Label{{Name: "reason", Values: "of another"}, {Name: "single", Values: "of one metric"}}},
+	}}}
+	shared := sharedLabels(groups)
+	if want := map[string]string{"crd": "a definition"}; !maps.Equal(shared, want) {
+		t.Errorf("want only labels that mean the same in several metrics, %v, got %v", want, shared)
+	}
+	if got, want := labels(groups[0].Metrics[0], shared), "`crd`<br>`reason`: of one kind"; got != want {
+		t.Errorf("want %q, got %q", want, got)
 	}
 }

@@ -4,9 +4,9 @@
 package explore
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -51,6 +51,62 @@ func (g guard) without(t *testing.T) string {
 	return strings.Replace(string(content), g.Remove, g.With, 1)
 }
 
+// guardsHead is the beginning of guardsPage, before a row for each property that breaks.
+const guardsHead = `# Guards of the controllers
+
+A guard is code without which a controller does harm in some order of events. Each of these was removed from the agent,
+discovery or references, which were then walked through [orders of events](../development.md#orders-of-events) until
+that broke a property. ` + "`make guards`" + ` does that again, and writes this page. A test is named where the
+world of the walks is too small.
+
+| What breaks | Without these guards |
+|---|---|
+`
+
+// row returns a guard as guardsPage shows it.
+func (g guard) row() string { return fmt.Sprintf("%s (`%s`)", g.Guard, g.File) }
+
+// harmsOn returns what breaks without each guard, as a page says.
+func harmsOn(page string) map[string]string {
+	harms := map[string]string{}
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		if len(cells) != 2 {
+			continue
+		}
+		for row := range strings.SplitSeq(cells[1], "<br>") {
+			name, _, _ := strings.Cut(row, " (`")
+			harms[name] = cells[0]
+		}
+	}
+	return harms
+}
+
+// pageOf returns guardsPage with what breaks without each guard.
+func pageOf(guards []guard, harms map[string]string) string {
+	var order []string
+	rows := map[string][]string{}
+	for _, g := range guards {
+		harm := harms[g.Guard]
+		if harm == "" {
+			continue
+		}
+		if rows[harm] == nil {
+			order = append(order, harm)
+		}
+		rows[harm] = append(rows[harm], g.row())
+	}
+	page, missing := guardsHead, len(guards)
+	for _, harm := range order {
+		page += fmt.Sprintf("| %s | %s |\n", harm, strings.Join(rows[harm], "<br>"))
+		missing -= len(rows[harm])
+	}
+	if missing > 0 {
+		page += fmt.Sprintf("\n%d more have not been removed yet.\n", missing)
+	}
+	return page
+}
+
 // TestGuardsAreThere checks that each guard is where the list says, and that guardsPage has its harm.
 func TestGuardsAreThere(t *testing.T) {
 	t.Parallel()
@@ -58,14 +114,14 @@ func TestGuardsAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guards := readGuards(t)
+	guards, harms := readGuards(t), harmsOn(string(page))
 	for _, g := range guards {
 		g.without(t)
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta("| "+g.Guard+" | `"+g.File+"` | ") + `[^|]+ \|$`).Match(page) {
+		if harms[g.Guard] == "" {
 			t.Errorf("%s does not say what breaks without %q: run `make guards`.", guardsPage, g.Guard)
 		}
 	}
-	if rows := strings.Count(string(page), "\n| ") - 1; rows != len(guards) {
-		t.Errorf("%s has %d rows for %d guards.", guardsPage, rows, len(guards))
+	if string(page) != pageOf(guards, harms) {
+		t.Errorf("%s is not what `make guards` writes, or is about guards that are gone.", guardsPage)
 	}
 }

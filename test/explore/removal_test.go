@@ -9,7 +9,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,18 +25,6 @@ var (
 	failedTest     = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 )
 
-// guardsHead is the beginning of the page, before a row for each guard.
-const guardsHead = `# Guards of the controllers
-
-A guard is code without which a controller does harm in some order of events. Each of these was removed from the agent,
-discovery or references, which were then walked through [orders of events](../development.md#orders-of-events) until
-that broke a property. ` + "`make guards`" + ` does that again, and writes this page. A test is named where the
-world of the walks is too small.
-
-| Guard | Where | What breaks without it |
-|---|---|---|
-`
-
 // TestGuardsPreventHarm removes each guard, and walks until a property breaks. If none does, a test of the guard's
 // package has to fail. That takes minutes for some, so that `make test` leaves it out, by its build tag.
 func TestGuardsPreventHarm(t *testing.T) {
@@ -46,25 +33,17 @@ func TestGuardsPreventHarm(t *testing.T) {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	page, missing := guardsHead, 0
-	for _, g := range readGuards(t) {
-		row := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta("| "+g.Guard+" |") + `.*\n`).FindString(string(before))
-		if selected.MatchString(g.Guard) {
-			broken := g.harm(t)
-			if broken == "" {
-				t.Errorf("Nothing is broken without %q. Delete it, or extend the world.", g.Guard)
-			}
-			row = fmt.Sprintf("| %s | `%s` | %s |\n", g.Guard, g.File, broken)
-			t.Log(row)
+	guards, harms := readGuards(t), harmsOn(string(before))
+	for _, g := range guards {
+		if !selected.MatchString(g.Guard) {
+			continue
 		}
-		if page += row; row == "" {
-			missing++
+		if harms[g.Guard] = g.harm(t); harms[g.Guard] == "" {
+			t.Errorf("Nothing is broken without %q. Delete it, or extend the world.", g.Guard)
 		}
+		t.Logf("%s: %s", g.row(), harms[g.Guard])
 	}
-	if missing > 0 {
-		page += fmt.Sprintf("\n%d more have not been removed yet.\n", missing)
-	}
-	if err := os.WriteFile(guardsPage, []byte(page), 0o644); err != nil {
+	if err := os.WriteFile(guardsPage, []byte(pageOf(guards, harms)), 0o644); err != nil {
 		t.Error(err)
 	}
 }

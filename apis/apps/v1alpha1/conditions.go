@@ -78,7 +78,7 @@ const (
 	ReasonHealthy = "Healthy"
 
 	// ReasonComponentsSuspended, ReasonComponentsProgressing, ReasonComponentsUnknown and ReasonComponentsDegraded: the
-	// worst state of a component. ReasonComponentsMissing is used here, too.
+	// worst state of a component. ComponentsMissing is used here, too.
 	ReasonComponentsSuspended   = "ComponentsSuspended"
 	ReasonComponentsProgressing = "ComponentsProgressing"
 	ReasonComponentsUnknown     = "ComponentsUnknown"

@@ -54,8 +54,8 @@ type ApplicationReportStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// worst are the Applications that are not healthy or not ready, the worst first and then by namespace and name, at
-	// most 10. It is empty while the report is not current.
+	// worst are the Applications that are not healthy or not ready, the worst first and then by namespace and name. It
+	// is empty while the report is not current.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional

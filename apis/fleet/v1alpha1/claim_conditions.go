@@ -110,8 +110,7 @@ const (
 	// so or the claim's owner asks for it.
 	ReasonHubObjectDeleted = "HubObjectDeleted"
 
-	// ReasonSyncFailing: synchronising the claim has failed for a while and is retried, so that it is unknown whether the
-	// hub matches the claim. AgentSynced is Unknown then.
+	// ReasonSyncFailing: synchronising the claim has failed for a while, and is retried. AgentSynced is Unknown.
 	ReasonSyncFailing = "SyncFailing"
 
 	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is recreated afterwards.
@@ -126,7 +125,7 @@ const (
 // yet. The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
 const ReasonAwaitingHub = "AwaitingHub"
 
-// ReasonAdopted is the reason of an event of a claim that took over an object of the hub.
+// ReasonAdopted of an event: the claim took over an object of the hub.
 const ReasonAdopted = "Adopted"
 
 // Reasons why the claims of a kind are not synchronised, though their definition is installed, in events and in the
@@ -139,7 +138,7 @@ const (
 	// synchronised until there are fewer.
 	ReasonClaimsTooLarge = "ClaimsTooLarge"
 
-	// ReasonClaimsStale: for some minutes the cluster has not answered lists of the kind's claims. Their changes are not
-	// seen until it does.
+	// ReasonClaimsStale: for five minutes the cluster has not answered lists of the kind's claims. Their changes are
+	// not seen until it does.
 	ReasonClaimsStale = "ClaimsStale"
 )

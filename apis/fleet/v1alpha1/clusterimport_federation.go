@@ -38,9 +38,8 @@ type HubServiceAccountName string
 // it at Google for one of Google's.
 type GoogleWorkloadIdentity struct {
 	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must have the label
-	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and
-	// Masthead must be granted the rights to get it and to create serviceaccounts/token for it, by a Role with
-	// resourceNames.
+	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and a
+	// Role with resourceNames must let Masthead get it and create serviceaccounts/token for it.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 
@@ -75,9 +74,9 @@ type GoogleWorkloadIdentity struct {
 // one of Entra ID's.
 type AzureWorkloadIdentity struct {
 	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must have the label
-	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and
-	// Masthead must be granted the rights to get it and to create serviceaccounts/token for it, by a Role with
-	// resourceNames. Its token has the audience api://AzureADTokenExchange only, so the hub does not accept it.
+	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and a
+	// Role with resourceNames must let Masthead get it and create serviceaccounts/token for it. Its token has the
+	// audience api://AzureADTokenExchange only, so the hub does not accept it.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 }

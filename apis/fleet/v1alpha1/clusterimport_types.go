@@ -197,10 +197,9 @@ type GKEImport struct {
 
 // ProviderConfigReference names the configuration of a Crossplane provider.
 type ProviderConfigReference struct {
-	// kind is ProviderConfig or ClusterProviderConfig. In hubs whose managed resources are namespaced, ProviderConfig is
-	// the one in the namespace of the ClusterImport; in hubs whose managed resources are cluster-scoped, there is only
-	// ProviderConfig, which is cluster-scoped. A cluster-scoped one must allow the namespace by the annotation
-	// fleet.masthead.dev/allowed-import-namespaces.
+	// kind is ProviderConfig or ClusterProviderConfig. A ProviderConfig is in the namespace of the ClusterImport. In
+	// hubs whose managed resources are cluster-scoped, it is the only kind, and cluster-scoped. A cluster-scoped
+	// configuration must allow the namespace by the annotation fleet.masthead.dev/allowed-import-namespaces.
 	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
 	// +kubebuilder:default=ProviderConfig
 	// +optional
@@ -285,9 +284,9 @@ type ImportKubeconfig struct {
 	// +optional
 	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
 
-	// serviceAccountRef is an existing ServiceAccount of the imported cluster. With it the credentials of the source are
-	// used only to request its tokens, which expire after an hour, from the cluster's API server, and the kubeconfig holds
-	// such a token instead of them. Absent means that the kubeconfig holds the credentials of the source.
+	// serviceAccountRef is an existing ServiceAccount of the imported cluster. The kubeconfig then holds a token of it,
+	// which expires after an hour, and the credentials of the source are used only to request these tokens. Absent
+	// means that the kubeconfig holds the credentials of the source.
 	// +optional
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 }

@@ -19,8 +19,8 @@ const (
 	ReasonTLSError = "TLSError"
 	// ReasonUnauthorized means: the API server rejects the credentials (401), and the Secret has no newer ones.
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonForbidden means: the credentials are valid, but may not read the namespace kube-system, whose UID is the
-	// cluster's identity, or may not read or write the marker, which names the hub that owns the cluster.
+	// ReasonForbidden means: the credentials are valid, but may not read the namespace kube-system, which identifies
+	// the cluster, or may not read or write the marker, which names its hub.
 	ReasonForbidden = "Forbidden"
 	// ReasonBadKubeconfig means: the kubeconfig cannot be used or contains something that is refused.
 	ReasonBadKubeconfig = "BadKubeconfig"
@@ -32,8 +32,8 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonDuplicateCluster means: another enrolment holds the same cluster, or the same cluster identifier.
 	ReasonDuplicateCluster = "DuplicateCluster"
-	// ReasonBadIdentifier means: the value of the annotation for the cluster identifier is refused, because it has the
-	// form of a UUID, which is reserved for cluster UIDs.
+	// ReasonBadIdentifier means: the annotation for the cluster identifier has the form of a UUID, which is reserved
+	// for cluster UIDs.
 	ReasonBadIdentifier = "BadIdentifier"
 	// ReasonClusterIdentityChanged means: the credentials lead to another cluster than before.
 	ReasonClusterIdentityChanged = "ClusterIdentityChanged"

@@ -42,16 +42,16 @@ type EnrollmentClass struct {
 // EnrollmentClassSpec configures what Masthead does in the clusters of a class, one field for each function.
 type EnrollmentClassSpec struct {
 	// allowedNamespaces are the namespaces of the hub whose Clusters and Secrets may be enrolled with this class. Users
-	// who can write a Cluster or a Secret there can then create claims in the namespaces that the class leads to. Absent
-	// means that no namespace is allowed, so a class is unusable until its users are set; an empty object,
-	// allowedNamespaces: {}, means every namespace. When a namespace is no longer allowed, its clusters are disconnected.
+	// who can write these there can then create claims in the namespaces that the class leads to. Absent means no
+	// namespace; an empty object, allowedNamespaces: {}, means every namespace. Clusters of a namespace that is no
+	// longer allowed are disconnected.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
-	// maxClusters is the maximum number of clusters of the class; absent means no limit. Every enrolled object whose
-	// namespace the class allows counts, connected or not. When the class is full, new clusters are not connected, with
-	// the reason ClassFull, until a place is free; no cluster is displaced by another. When the limit is lowered, the
-	// clusters with the youngest enrolled objects are disconnected after the grace period.
+	// maxClusters is the maximum number of clusters of the class; absent means no limit. Every enrolled object of an
+	// allowed namespace counts, connected or not. Further clusters wait, with the reason ClassFull, until a place is
+	// free. When the limit is lowered, the clusters with the youngest enrolled objects are disconnected after the grace
+	// period.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxClusters *int32 `json:"maxClusters,omitempty"`
@@ -278,7 +278,7 @@ type AgentSpec struct {
 
 	// discovery says what the cluster's users see of the hub's APIs, in read-only copies: Full (the
 	// CompositeResourceDefinitions and Compositions of the offered API groups), DefinitionsOnly (no Compositions, which
-	// reveal how infrastructure is built and may contain anything their authors wrote into them) or None.
+	// reveal how infrastructure is built) or None.
 	// +kubebuilder:default=Full
 	// +optional
 	Discovery DiscoveryMode `json:"discovery,omitempty"`
@@ -292,20 +292,20 @@ type AgentSpec struct {
 	// +optional
 	DefaultTargetNamespace string `json:"defaultTargetNamespace,omitempty"`
 
-	// matchNamespaces maps each claim to the namespace in the hub with the name of the claim's own namespace, unless the
-	// annotation agent.crossplane.io/target-namespace on that namespace names another one. It must exist. Users who can
-	// create a namespace in a cluster of this class can then create claims in the hub's namespace of the same name: use it
-	// for clusters whose namespaces the platform team assigns. Use it or defaultTargetNamespace.
+	// matchNamespaces maps each claim to the namespace in the hub with the name of the claim's own, which must exist,
+	// unless the annotation agent.crossplane.io/target-namespace on its own names another one. Users who can create a
+	// namespace in a cluster of this class can then create claims in the hub's namespace of that name: use it where the
+	// platform team assigns namespaces. Use it or defaultTargetNamespace.
 	// +kubebuilder:default=false
 	// +optional
 	MatchNamespaces bool `json:"matchNamespaces,omitempty"`
 
 	// allowedTargetNamespaces are the namespaces of the hub that may be chosen in a cluster of this class: by the
-	// annotation agent.crossplane.io/target-namespace, or, with matchNamespaces, by the name of a namespace. The class's
-	// own defaultTargetNamespace is always allowed, and the namespaces of the hub's control plane never are. Absent means
-	// that claims pushed with the manager's own rights go only where defaultTargetNamespace or matchNamespaces says, and
-	// that claims pushed with the rights of another identity go wherever that identity may write. An empty object,
-	// allowedTargetNamespaces: {}, means every namespace.
+	// annotation agent.crossplane.io/target-namespace or, with matchNamespaces, by the name of a namespace. The class's
+	// defaultTargetNamespace is always allowed, and namespaces of the hub's control plane never are. Absent means that
+	// claims pushed with the manager's own rights go only where defaultTargetNamespace or matchNamespaces says, and
+	// those pushed with another identity wherever it may write. An empty object, allowedTargetNamespaces: {}, means
+	// every namespace.
 	// +optional
 	AllowedTargetNamespaces *AllowedNamespaces `json:"allowedTargetNamespaces,omitempty"`
 
@@ -325,9 +325,9 @@ type AgentSpec struct {
 	OrphanPolicy OrphanPolicy `json:"orphanPolicy,omitempty"`
 
 	// maxClaims is the maximum number of objects in the hub that come from one cluster of this class; absent means no
-	// limit. A claim beyond it is not pushed and reports ClaimLimitReached until there is room; existing objects stay.
-	// Objects that orphaned claims left count until they are deleted or adopted. Objects in namespaces of the hub to which
-	// the class does not lead do not count: their owners can name any cluster as the source.
+	// limit. A claim beyond it reports ClaimLimitReached, and is not pushed until there is room. What orphaned claims
+	// left counts until it is deleted or adopted. Objects in namespaces to which the class does not lead do not count:
+	// their owners can name any cluster as the source.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxClaims *int32 `json:"maxClaims,omitempty"`
@@ -337,19 +337,18 @@ type AgentSpec struct {
 	// +optional
 	MaxClaimsPerNamespace *int32 `json:"maxClaimsPerNamespace,omitempty"`
 
-	// recreatePolicy says what happens when anyone but Masthead deletes a claim's object in the hub while the claim
-	// exists. With Never, nothing is created: the claim reports HubObjectDeleted until the object is restored, the claim
-	// is deleted, or its owner requests another one with the annotation agent.masthead.dev/recreate. With Always, another
-	// one is created at once. Never is the default because a new object is a new database: it is empty, and every
-	// condition is True.
+	// recreatePolicy says what happens when another client deletes a claim's object in the hub. Never: the claim
+	// reports HubObjectDeleted until the object is restored, the claim is deleted, or its owner requests another one by
+	// the annotation agent.masthead.dev/recreate. Always: another one is created at once. That is a new database, which
+	// is empty while every condition is True.
 	// +kubebuilder:default=Never
 	// +optional
 	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 
-	// excludedMetadata are labels and annotations that are not propagated between the clusters of this class and the hub,
-	// in addition to those that never are (see docs/claims.md, "Metadata that stays where it is"). Each entry is a
-	// key, or a domain followed by /*, which means every key whose prefix is that domain or a subdomain of it. Use it for
-	// marks by which tools delete or overwrite objects. Metadata propagated earlier is removed again.
+	// excludedMetadata are labels and annotations that are not propagated between the clusters of this class and the
+	// hub, besides those that never are (docs/claims.md, "Metadata that stays where it is"). Each entry is a key, or a
+	// domain followed by /*, for every key of that domain and its subdomains. Use it for marks by which tools delete or
+	// overwrite objects. Metadata propagated earlier is removed again.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=317
@@ -408,12 +407,11 @@ type EnrollmentClassStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// enrolledClusters is the number of clusters in the inventory, which has a ClusterProfile for each enrolled cluster,
-	// that name this class.
+	// enrolledClusters is the number of enrolled clusters that name this class.
 	// +optional
 	EnrolledClusters int32 `json:"enrolledClusters"`
 
-	// connectedClusters is the number of connected ones, as their ClusterProfiles say.
+	// connectedClusters is the number of them that are connected, as their ClusterProfiles say.
 	// +optional
 	ConnectedClusters int32 `json:"connectedClusters"`
 

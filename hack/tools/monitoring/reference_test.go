@@ -37,7 +37,7 @@ type catalogue map[string][]string
 func reference(t *testing.T) catalogue {
 	t.Helper()
 	row := regexp.MustCompile("^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| ")
-	label := regexp.MustCompile("`(\\w+)`: ")
+	label := regexp.MustCompile("(?:^|<br>)`(\\w+)`")
 	known := catalogue{}
 	for line := range strings.Lines(read(t, "docs", "reference", "metrics.md")) {
 		m := row.FindStringSubmatch(line)

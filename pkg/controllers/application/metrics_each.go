@@ -35,7 +35,7 @@ func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
 	// Not "namespace" and "name": the scraped target's label "namespace" would hide one of the metric.
 	labels := []metric.Label{
 		{Name: "application_namespace", Values: "the namespace of the Application"},
-		{Name: "application_name", Values: "its name"},
+		{Name: "application_name", Values: "the name of the Application"},
 	}
 	const only = " Only with --application-metrics=PerApplication."
 	return &applicationSeries{
