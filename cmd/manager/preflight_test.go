@@ -190,7 +190,7 @@ func TestRightsOfImportsAreThoseOfTheManifests(t *testing.T) {
 	for _, r := range importRights() {
 		want = append(want, grants("", rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: r.verbs})...)
 	}
-	for _, role := range roles(t, filepath.Join(testenv.Root(), "config", "imports", "role.yaml")) {
+	for _, role := range roles(t, filepath.Join(testenv.Root(), "config", "imports", "base", "role.yaml")) {
 		for _, rule := range role.Rules {
 			got = append(got, grants("", rule)...)
 		}
@@ -204,7 +204,7 @@ func TestRightsOfImportsAreThoseOfTheManifests(t *testing.T) {
 
 // TestManifestsHaveNoWildcards reads every manifest with rules.
 func TestManifestsHaveNoWildcards(t *testing.T) {
-	for _, pattern := range []string{"config/rbac/*.yaml", "config/imports/role*.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml"} {
+	for _, pattern := range []string{"config/rbac/*.yaml", "config/imports/*/role.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml"} {
 		files, err := filepath.Glob(filepath.Join(testenv.Root(), pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)
