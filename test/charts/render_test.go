@@ -121,8 +121,8 @@ func TestValuesDoWhatTheySay(t *testing.T) {
 	}{
 		"Digest": {"A digest decides.", `image: {repository: registry.example.com/masthead, tag: v1, digest: "` + digest + `"}`, deployment,
 			in(container, "image"), "registry.example.com/masthead:v1@" + digest},
-		"Arguments": {"Flags follow what the chart sets, and win.", `{imports: {clouds: [eks]}, extraArgs: [--log-level=debug]}`, deployment,
-			in(container, "args"), []any{"--leader-elect", "--imports", "--log-level=debug"}},
+		"Arguments": {"Flags follow what the chart sets, and win.", `{extraArgs: [--log-level=debug]}`, deployment,
+			in(container, "args"), []any{"--leader-elect", "--log-level=debug"}},
 		"Config": {"The configuration is the file that the manager reads.", `config: {log: {level: debug}}`,
 			"v1 ConfigMap masthead-system/masthead-config", []any{"data", "manager.yaml"}, "log:\n  level: debug\n"},
 		"ConfigIsRead": {"A flag names the file.", `config: {log: {level: debug}}`, deployment,
