@@ -18,7 +18,7 @@ manifests() {
 
 fill masthead-crds/manifests/bases $(manifests crd/bases)
 fill masthead-crds/manifests/clusterprofiles $(manifests clusterprofiles)
-for folder in rbac policies imports prometheus; do
+for folder in rbac policies imports/{base,eks,aks,gke} prometheus; do
   fill "masthead/manifests/$folder" $(manifests "$folder")
 done
 if compgen -G 'config/grafana/*.json' >/dev/null; then

@@ -57,8 +57,8 @@ on hub delete secret google-key --ignore-not-found >/dev/null
 show hub create secret generic google-key --from-file=key.json="$fleet/google-key.json"
 show hub label secret google-key fleet.masthead.dev/import-credentials=true
 
-step "5. Run the manager, with the rights of its service account and --imports"
-SSL_CERT_FILE=$fleet/token-ca.pem hack/demo-manager.sh "$fleet" --imports --allowed-token-endpoints "$endpoint/"
+step "5. Run the manager, with the rights of its service account"
+SSL_CERT_FILE=$fleet/token-ca.pem hack/demo-manager.sh "$fleet" --allowed-token-endpoints "$endpoint/"
 
 step "6. Import the three clusters"
 sed -n '/kind: ClusterImport/,$p' hack/demo-import.yaml

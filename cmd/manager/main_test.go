@@ -25,6 +25,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -107,6 +108,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 
 	// With these rights and no others, the manager publishes an enrolled cluster, and reports why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
+	importsNothing(t, hub)
 	if code, body := get(t, "https://"+metrics+"/metrics", newToken(t, hub, "prometheus")); code != http.StatusOK ||
 		!strings.Contains(body, "masthead_ready 1") || !strings.Contains(body, "masthead_cluster_connected{") {
 		t.Errorf("Metrics of a manager that works: want 200 and a cluster, got %d and\n%s", code, body)
@@ -219,6 +221,41 @@ func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
 		var class fleetv1alpha1.EnrollmentClass
 		key := client.ObjectKey{Name: fleetv1alpha1.DefaultEnrollmentClassName}
 		return hub.Get(t.Context(), key, &class) == nil && class.Status.EnrolledClusters == 1
+	})
+}
+
+// importsNothing creates a ClusterImport where config/imports was not applied. It gets a condition, and nothing else.
+func importsNothing(t *testing.T, hub client.Client) {
+	t.Helper()
+	imp := &fleetv1alpha1.ClusterImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
+		Spec: fleetv1alpha1.ClusterImportSpec{
+			EKS:               &fleetv1alpha1.EKSImport{Region: "eu-central-1", ClusterName: "prod"},
+			ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"},
+		},
+	}
+	if err := hub.Create(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rights that the import lacks", func() bool {
+		if hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp) != nil {
+			return false
+		}
+		c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionReady)
+		return c != nil && c.Reason == fleetv1alpha1.ReasonRightsMissing && strings.Contains(c.Message, "config/imports")
+	})
+	if len(imp.Finalizers) > 0 {
+		t.Errorf("Without rights nothing is begun: the import has %v", imp.Finalizers)
+	}
+	var secrets corev1.SecretList
+	if err := hub.List(t.Context(), &secrets, client.HasLabels{fleetv1alpha1.ImportUIDLabel}); err != nil || len(secrets.Items) > 0 {
+		t.Errorf("Without rights nothing is created: got %d Secrets, %v", len(secrets.Items), err)
+	}
+	if err := hub.Delete(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the import", func() bool {
+		return apierrors.IsNotFound(hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp))
 	})
 }
 

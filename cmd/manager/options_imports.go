@@ -18,8 +18,7 @@ import (
 
 // ImportOptions configure ClusterImports.
 type ImportOptions struct {
-	// Enabled runs the ClusterImport controller. It needs rights that nothing else needs, those of config/imports, so it
-	// is off by default.
+	// Enabled runs the ClusterImport controller, which is idle until there is a ClusterImport.
 	Enabled bool `json:"enabled"`
 
 	// Workers is how many ClusterImports are reconciled at once.
@@ -32,13 +31,13 @@ type ImportOptions struct {
 
 func defaultImportOptions() ImportOptions {
 	return ImportOptions{
-		Workers: importer.DefaultMaxConcurrentReconciles, AllowedTokenEndpoints: token.DefaultAllowedTokenEndpoints(),
+		Enabled: true, Workers: importer.DefaultMaxConcurrentReconciles, AllowedTokenEndpoints: token.DefaultAllowedTokenEndpoints(),
 	}
 }
 
 // bind makes a flag of each option.
 func (o *ImportOptions) bind(f *pflag.FlagSet) {
-	f.BoolVar(&o.Enabled, "imports", o.Enabled, "reconcile ClusterImports; requires the rights of config/imports")
+	f.BoolVar(&o.Enabled, "imports", o.Enabled, "reconcile ClusterImports, which need the rights of config/imports")
 	f.IntVar(&o.Workers, "import-workers", o.Workers, "number of ClusterImports that are reconciled concurrently")
 	f.StringSliceVar(&o.AllowedTokenEndpoints, "allowed-token-endpoints", o.AllowedTokenEndpoints,
 		`URLs from which tokens for imported clusters may be requested; one that ends in "/" allows every path below it`)

@@ -30,7 +30,6 @@ func (o *Options) validateSources(problem func(wrong bool, format string, args .
 	for _, name := range o.Sources {
 		problem(!slices.Contains(sourceNames(), name), "sources: %q is not one of %s", name, strings.Join(sourceNames(), ", "))
 	}
-	problem(o.Imports.Enabled && !o.uses(capi.SourceName), "imports: needs %s among the sources", capi.SourceName)
 }
 
 // uses reports whether clusters come from a source.

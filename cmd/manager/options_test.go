@@ -157,10 +157,6 @@ func TestParseRefuses(t *testing.T) {
 			reason: "A manager without clusters has nothing to do.",
 			file:   "sources: []\n", want: "sources: at least one of capi, kubeconfig is needed",
 		},
-		"ImportsWithoutClusters": {
-			reason: "What is imported becomes a Cluster of Cluster API.",
-			args:   []string{"--imports", "--sources=kubeconfig"}, want: "imports: needs capi among the sources",
-		},
 		"TooFewWorkers": {
 			reason: "Dead clusters must leave room for live ones.",
 			args:   []string{"--connection-workers=10"}, want: "connection-workers: must be at least 50",

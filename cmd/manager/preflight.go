@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,7 +62,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 			}
 		}
 		if len(verbs) > 0 {
-			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), cmp.Or(r.install, installRights), r.without})
+			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), installRights, r.without})
 		}
 	}
 	return lacks, nil

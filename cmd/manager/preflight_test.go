@@ -184,27 +184,9 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// TestRightsOfImportsAreThoseOfTheManifests does the same for the additional rights that imports need.
-func TestRightsOfImportsAreThoseOfTheManifests(t *testing.T) {
-	var want, got []string
-	for _, r := range importRights() {
-		want = append(want, grants("", rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: r.verbs})...)
-	}
-	for _, role := range roles(t, filepath.Join(testenv.Root(), "config", "imports", "role.yaml")) {
-		for _, rule := range role.Rules {
-			got = append(got, grants("", rule)...)
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-listed in requirements.go, +granted in config/imports:\n%s", diff)
-	}
-}
-
 // TestManifestsHaveNoWildcards reads every manifest with rules.
 func TestManifestsHaveNoWildcards(t *testing.T) {
-	for _, pattern := range []string{"config/rbac/*.yaml", "config/imports/role*.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml"} {
+	for _, pattern := range []string{"config/rbac/*.yaml", "config/imports/*/role.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml"} {
 		files, err := filepath.Glob(filepath.Join(testenv.Root(), pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)

@@ -15,7 +15,6 @@ const (
 	installOurCRDs    = "kubectl apply --server-side -k config/crd"
 	installRights     = "kubectl apply --server-side -k config/rbac"
 	installProfiles   = "kubectl apply --server-side -k config/clusterprofiles"
-	installImports    = "kubectl apply --server-side -k config/imports"
 	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io, or run without it, with the flag --sources=kubeconfig"
 )
 
@@ -43,7 +42,7 @@ func requiredKinds(o Options) []requiredKind {
 		}, installClusterAPI})
 	}
 	if o.Imports.Enabled {
-		kinds = append(kinds, importKinds()...)
+		kinds = append(kinds, requiredKind{fleetv1alpha1.GroupVersion.WithResource("clusterimports"), installOurCRDs})
 	}
 	return kinds
 }
@@ -59,13 +58,11 @@ type right struct {
 	// without describes what does not work if the right is not granted everywhere. Empty: nothing works, and the manager
 	// waits for the right.
 	without string
-	// install says how to obtain it; empty means installRights.
-	install string
 }
 
 // requiredRights are the rights without which some part of the manager would fail later. They are exactly those of
 // config/rbac; a test compares the two. Rights on claims are not among them: they are granted per API group, and a
-// claim whose group is not granted reports that.
+// claim whose group is not granted reports that. So does a ClusterImport without the rights of config/imports.
 func requiredRights(o Options) []right {
 	namespace, watch := o.Namespace, []string{"list", "watch"}
 	rights := []right{
@@ -112,40 +109,9 @@ func requiredRights(o Options) []right {
 		rights = append(rights, right{group: "cluster.x-k8s.io", resource: "clusters", verbs: watch})
 	}
 	if o.Imports.Enabled {
-		rights = append(rights, importRights()...)
-	}
-	return rights
-}
-
-// importKinds are those that the importer needs besides the per-cloud kinds that it checks itself.
-func importKinds() []requiredKind {
-	return []requiredKind{{fleetv1alpha1.GroupVersion.WithResource("clusterimports"), installOurCRDs}}
-}
-
-// importRights are those of the ClusterRole masthead-imports in config/imports. The rights to each cloud's kinds are in
-// separate ClusterRoles: the importer checks them when there is a ClusterImport for that cloud.
-func importRights() []right {
-	rights := []right{
-		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"get", "list", "watch", "patch"}},
-		{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}},
-		// The admission policies of config/policies check it; the API server does not serve this subresource.
-		{group: "fleet.masthead.dev", resource: "clusterimports/objects", verbs: []string{"create"}},
-		{
-			group: "", resource: "secrets", verbs: []string{"create", "update", "delete"},
-			without: "kubeconfigs of imported clusters are written only in namespaces in which a Role grants it",
-		},
-		{group: "cluster.x-k8s.io", resource: "clusters", verbs: []string{"get", "create", "patch", "delete"}},
-		{group: "cluster.x-k8s.io", resource: "clusters/status", verbs: []string{"patch"}},
-		{group: "cluster.x-k8s.io", resource: "machinepools", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-		{group: "cluster.x-k8s.io", resource: "machinedeployments", verbs: []string{"list", "watch"}},
-		{group: "cluster.x-k8s.io", resource: "machinesets", verbs: []string{"list", "watch"}},
-		{group: "cluster.x-k8s.io", resource: "machines", verbs: []string{"list", "watch"}},
-		{group: "cluster.x-k8s.io", resource: "machinepools/status", verbs: []string{"patch"}},
-		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicies", verbs: []string{"get"}},
-		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicybindings", verbs: []string{"get"}},
-	}
-	for i := range rights {
-		rights[i].install = installImports
+		rights = append(rights,
+			right{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"get", "list", "watch"}},
+			right{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}})
 	}
 	return rights
 }

@@ -178,7 +178,7 @@ func applications() dashboard {
 func imports() dashboard {
 	return dashboard{
 		name: "imports", title: "Imports", perCluster: false,
-		about: "ClusterImports (with --imports).",
+		about: "ClusterImports.",
 		panels: []panel{
 			number("Imports", "ClusterImports in any state.", `sum(max by (state) (masthead_imports))`),
 			number("Ready", "ClusterImports whose cluster is imported.", `max(masthead_imports{state="ready"})`),

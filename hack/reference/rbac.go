@@ -27,7 +27,8 @@ type place struct{ title, about, pattern string }
 func places() []place {
 	return []place{
 		{"In the hub", "`config/rbac`, a part of `config/default`.", "config/rbac/*.yaml"},
-		{"In the hub, with imports", "`config/imports`, for managers with `--imports`.", "config/imports/*.yaml"},
+		{"In the hub, with imports", "`config/imports/base`.", "config/imports/base/*.yaml"},
+		{"In the hub, with imports from a cloud", "`config/imports/eks`, `aks`, `gke`.", "config/imports/?k[se]/*.yaml"},
 		{"In a workload cluster", "`config/workload`, where the kubeconfig is not an administrator's.", "config/workload/*.yaml"},
 	}
 }

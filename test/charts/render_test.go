@@ -49,7 +49,7 @@ func TestChartsMakeWhatTheManifestsMake(t *testing.T) {
 			"The rights for imports are those of config/imports.",
 			func(t *testing.T) objects {
 				t.Helper()
-				return h.template(t, "masthead", "--set", "imports.enabled=true", "--show-only", "templates/manifests.yaml")
+				return h.template(t, "masthead", "--set", "imports.clouds={eks,aks,gke}", "--show-only", "templates/manifests.yaml")
 			},
 			func(t *testing.T) objects {
 				t.Helper()
@@ -121,8 +121,8 @@ func TestValuesDoWhatTheySay(t *testing.T) {
 	}{
 		"Digest": {"A digest decides.", `image: {repository: registry.example.com/masthead, tag: v1, digest: "` + digest + `"}`, deployment,
 			in(container, "image"), "registry.example.com/masthead:v1@" + digest},
-		"Arguments": {"Flags follow what the chart sets, and win.", `{imports: {enabled: true}, extraArgs: [--log-level=debug]}`, deployment,
-			in(container, "args"), []any{"--leader-elect", "--imports", "--log-level=debug"}},
+		"Arguments": {"Flags follow what the chart sets, and win.", `{extraArgs: [--log-level=debug]}`, deployment,
+			in(container, "args"), []any{"--leader-elect", "--log-level=debug"}},
 		"Config": {"The configuration is the file that the manager reads.", `config: {log: {level: debug}}`,
 			"v1 ConfigMap masthead-system/masthead-config", []any{"data", "manager.yaml"}, "log:\n  level: debug\n"},
 		"ConfigIsRead": {"A flag names the file.", `config: {log: {level: debug}}`, deployment,
@@ -162,7 +162,7 @@ func TestValuesDoWhatTheySay(t *testing.T) {
 					"annotations": map[string]any{"agent.crossplane.io/cluster-identifier": "my-funny-little-cluster"},
 				},
 			}},
-		"OneCloud": {"Only that cloud's rights are granted; the others' are not there.", `imports: {enabled: true, clouds: [gke]}`,
+		"OneCloud": {"Only that cloud's rights are granted; the others' are not there.", `imports: {clouds: [gke]}`,
 			"rbac.authorization.k8s.io/v1 ClusterRole /masthead-imports-eks", nil, nil},
 		"NoPolicies": {"Policies can be left out.", `policies: {enabled: false}`,
 			"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy /cluster-api.imports.masthead.dev", nil, nil},
@@ -207,7 +207,7 @@ func TestValuesAreChecked(t *testing.T) {
 		"BothTargets":    {"The class knows one target.", "masthead", `{default-target-namespace: bar, match-namespaces: true}`, "not both"},
 		"BothIdentities": {"And one identity.", "masthead", `{match-namespaces: true, default-credentials-secret-name: a, enrollmentClass: {serviceAccount: {namespace: a, name: b}}}`, "not both"},
 		"NoTarget":       {"Nothing is dropped in silence.", "masthead", `default-credentials-secret-name: a`, "needs default-target-namespace"},
-		"NoPolicies":     {"Imports need their policies.", "masthead", `{imports: {enabled: true}, policies: {enabled: false}}`, "need the policies"},
+		"NoPolicies":     {"Imports need their policies.", "masthead", `{imports: {clouds: [eks]}, policies: {enabled: false}}`, "need the policies"},
 		"Wildcard":       {"Rights name their resources.", "masthead", `apiGroups: [{group: acmeco.org, resources: ["*"]}]`, "resources"},
 		"AnyGroup":       {"And their group.", "masthead", `apiGroups: [{group: "*", resources: [a]}]`, "group"},
 		"CoreGroup":      {"Claims are of no core group.", "masthead", `apiGroups: [{group: "", resources: [secrets]}]`, "group"},

@@ -64,16 +64,12 @@ var _ = Describe("An imported cluster", Ordered, needs(localProcesses, "plays a 
 		var running context.Context
 		running, end = context.WithCancel(context.WithoutCancel(ctx))
 		go func() { ended <- cloud.Run(running, hubConfig) }()
-
-		Expect(manager.Stop(ctx)).To(Succeed())
-		startManager(ctx, "--imports")
 	}, NodeTimeout(importTimeout))
 
-	AfterAll(func(ctx SpecContext) {
+	AfterAll(func() {
 		end()
 		Expect(<-ended).To(Succeed())
-		restartManager(ctx)
-	}, NodeTimeout(importTimeout))
+	})
 
 	It("is enrolled, carries a claim and an Application, and is left as it is by un-import", func(ctx SpecContext) {
 		importCluster(ctx)
@@ -178,7 +174,7 @@ spec:
 			importCluster(ctx)
 			Eventually(countObjects).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).ShouldNot(BeZero())
 			Expect(manager.Kill(ctx)).To(Succeed())
-			startManager(ctx, "--imports")
+			startManager(ctx)
 			eventuallyImported(ctx)
 			for _, kind := range steps {
 				Eventually(countObjects).WithArguments(ctx, admin, kind).WithContext(ctx).Should(Equal(1), "there is one %s", kind.Kind)
@@ -188,7 +184,7 @@ spec:
 			kubectl(ctx, hub, "delete", "clusterimport", imported, "--wait=false")
 			Eventually(countObjects).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).Should(BeZero())
 			Expect(manager.Kill(ctx)).To(Succeed())
-			startManager(ctx, "--imports")
+			startManager(ctx)
 			Eventually(get).WithArguments(ctx, hub, "{.metadata.name}", "clusterimport", imported).WithContext(ctx).Should(BeEmpty())
 			Expect(leftOfImport(ctx, admin)).To(BeEmpty())
 		}

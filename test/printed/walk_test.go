@@ -103,7 +103,7 @@ func startFleet(t *testing.T, m *machine) {
 
 	build(t, filepath.Join(m.bin, "kubectl-masthead"), "./cmd/kubectl-masthead")
 	t.Setenv("MASTHEAD_MANAGER_BIN", filepath.Join(m.folder, "bin", "manager"))
-	manager, err := harness.StartManager(t.Context(), fleet, "--imports")
+	manager, err := harness.StartManager(t.Context(), fleet)
 	if err != nil {
 		t.Fatal(err)
 	}

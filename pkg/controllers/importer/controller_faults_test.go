@@ -5,6 +5,7 @@ package importer
 
 import (
 	"errors"
+	"path"
 	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -55,8 +56,11 @@ func (f *hubFaults) hide(kind reflection.Kind) {
 
 func (f *hubFaults) hideKind(gk schema.GroupKind) { f.hidden = append(f.hidden, gk) }
 
+// createObjects is the right that the manager has with config/imports only, for every cloud.
+const createObjects = "create clusterimports/objects.fleet.masthead.dev"
+
 func (f *hubFaults) denies(a *authorizationv1.ResourceAttributes) bool {
-	return a.Verb+" "+a.Resource+"."+a.Group == f.denied
+	return a.Verb+" "+path.Join(a.Resource, a.Subresource)+"."+a.Group == f.denied
 }
 
 // admit is what the hub does to an object before it is created.

@@ -513,8 +513,13 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 			arrange:   func(h *hubOfOneImport) { h.hub.hideKind(reflection.ReflectedKinds(reflection.EKS)[1].GroupKind()) },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsMissing,
 		},
+		"NoRights": {
+			reason:    "config/imports was not applied. The manager may not look for the kinds either.",
+			arrange:   func(h *hubOfOneImport) { h.hub.denied = createObjects; h.hub.hide(reflection.EKSNodeGroup) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonRightsMissing,
+		},
 		"NoRightToCreate": {
-			reason:    "config/imports was not applied.",
+			reason:    "The rights of another cloud were granted.",
 			arrange:   func(h *hubOfOneImport) { h.hub.denied = "create nodegroups.eks.aws.m.upbound.io" },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonRightsMissing,
 		},

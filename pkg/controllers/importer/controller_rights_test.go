@@ -116,7 +116,7 @@ func tokenRights() map[string]bool {
 func (u *usage) rightsAreMinimal() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	imports, err := grants("../../../config/imports")
+	imports, err := grants("../../../config/imports/*")
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (u *usage) rightsAreMinimal() error {
 	return errors.Join(wrong...)
 }
 
-// grants are the rights of all ClusterRoles in a folder.
+// grants are the rights of all ClusterRoles in a folder, or in folders that match.
 func grants(dir string) (map[string]bool, error) {
 	roles, err := readRoles(dir)
 	if err != nil {
@@ -194,7 +194,7 @@ func readRoles(dir string) ([]*rbacv1.ClusterRole, error) {
 
 // grant gives the service account the rights of config/rbac and config/imports.
 func (w *world) grant(ctx context.Context) error {
-	for _, dir := range []string{"../../../config/rbac", "../../../config/imports"} {
+	for _, dir := range []string{"../../../config/rbac", "../../../config/imports/*"} {
 		roles, err := readRoles(dir)
 		if err != nil {
 			return err

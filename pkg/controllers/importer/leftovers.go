@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -62,8 +63,14 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 
 // leftovers lists the deleted imports that have left objects behind, by the labels of all objects that imports can
 // create. The kinds of these objects are watched from now on. The manager never created objects of a kind that the
-// hub does not serve, or that it has no rights to.
+// hub does not serve, or that it has no rights to: without those of config/imports nothing is listed.
 func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, error) {
+	if err := r.mayImport(ctx); err != nil {
+		if _, lacks := errors.AsType[*condition.Error](err); lacks {
+			return nil, nil
+		}
+		return nil, err
+	}
 	served, err := r.everyKind()
 	if err != nil {
 		return nil, err

@@ -133,6 +133,16 @@ func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	}
 }
 
+// TestLeftoversWithoutRights: config/imports was not applied. The hub is asked for that, and for nothing else.
+func TestLeftoversWithoutRights(t *testing.T) {
+	h := newHub(t, anImport())
+	h.settle()
+	h.orphan()
+	h.hub.denied = createObjects
+	h.r.mapper, h.r.live = nil, nil
+	h.leftovers()
+}
+
 // TestLeftoversOfKindsWithoutRights: the roles of clouds without imports are left out. After any other error,
 // the hub is queried again.
 func TestLeftoversOfKindsWithoutRights(t *testing.T) {

@@ -29,7 +29,7 @@ func newStates() *states { return &states{known: map[types.NamespacedName]string
 func (s *states) register(reg prometheus.Registerer) error {
 	s.desc = metric.NewGaugeDesc(reg, metric.Definition{
 		Name: "masthead_imports",
-		Help: "ClusterImports by state. Only where the manager runs with --imports.",
+		Help: "ClusterImports by state.",
 		Labels: []metric.Label{{
 			Name: "state", Values: stateReady + ", " + stateProgressing + ", " + stateStalled + ", " + stateUnimporting,
 		}},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -68,6 +69,9 @@ func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 
 // observeKinds queries the hub for the kinds of a cloud, and for the manager's rights to them.
 func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
+	if err := r.mayImport(ctx); err != nil {
+		return nil, err
+	}
 	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
 	for _, kind := range madeKinds(name) {
 		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
@@ -206,19 +210,32 @@ func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
 	return err == nil && state != "Active"
 }
 
+// mayImport checks whether the manager has a right that it has only with all that every import needs.
+func (r *Reconciler) mayImport(ctx context.Context) error {
+	return r.may(ctx, authorizationv1.ResourceAttributes{
+		Group: fleetv1alpha1.GroupVersion.Group, Resource: "clusterimports", Subresource: "objects", Verb: "create",
+	})
+}
+
 // mayMake checks whether the manager has the rights on a kind that an import needs.
 func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, verb := range []string{"list", "create", "delete"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural, Verb: verb},
-		}}
-		if err := r.hub.Create(ctx, review); err != nil {
-			return fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
+		if err := r.may(ctx, authorizationv1.ResourceAttributes{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural, Verb: verb}); err != nil {
+			return err
 		}
-		if !review.Status.Allowed {
-			return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
-				"Masthead lacks the right to %s %s: apply config/imports", verb, crd.Name)
-		}
+	}
+	return nil
+}
+
+// may stops an import if the manager lacks a right.
+func (r *Reconciler) may(ctx context.Context, a authorizationv1.ResourceAttributes) error {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
+	if err := r.hub.Create(ctx, review); err != nil {
+		return fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
+	}
+	if !review.Status.Allowed {
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
+			"Masthead lacks the right to %s %s.%s: apply config/imports", a.Verb, path.Join(a.Resource, a.Subresource), a.Group)
 	}
 	return nil
 }
