@@ -101,6 +101,23 @@ func newImport(f layouts.Fixture) reflection.Import {
 	return imp
 }
 
+// importOfAll is an import that names everything of the fixture.
+func importOfAll(f layouts.Fixture) reflection.Import {
+	imp := newImport(f)
+	for _, r := range f.Resources {
+		if r.Kind == "RouteTable" {
+			imp.Subnets = append(imp.Subnets, reflection.SubnetHint{ID: "subnet-0123456789abcdef0", RouteTableID: r.ExternalName})
+		}
+		if r.Kind == "FargateProfile" {
+			imp.FargateProfiles = append(imp.FargateProfiles, r.ExternalName)
+		}
+		if r.Kind == "NodeGroup" || r.Kind == "KubernetesClusterNodePool" {
+			imp.NodePools = append(imp.NodePools, r.ExternalName)
+		}
+	}
+	return imp
+}
+
 // observe acts as the providers: it fills status.atProvider of the wanted resources, again and again, until no new ones
 // are wanted.
 func (h installed) observe(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {

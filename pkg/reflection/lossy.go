@@ -42,6 +42,8 @@ type notes struct {
 	entries []Lossy
 	seen    map[Lossy]bool
 	cut     bool
+	// lookedUp, if a test sets it, is called with each field that is looked up, whether it is there or not.
+	lookedUp func(field string)
 }
 
 func (n *notes) add(l Lossy) {

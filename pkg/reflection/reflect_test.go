@@ -19,16 +19,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// each runs the test for each fixture, in each shape of group that its provider has.
+// each runs the test for each fixture, in each shape of group.
 func each(t *testing.T, run func(t *testing.T, f layouts.Fixture, served reflection.Served)) {
 	t.Helper()
 	for _, name := range layouts.Names() {
 		f := loadFixture(t, name)
 		t.Run(name+"/legacy", func(t *testing.T) { t.Parallel(); run(t, f, served(reflection.Cloud(f.Cloud), false, true)) })
-		if f.Cloud == "EKS" {
-			// The modules of the other providers have no namespaced groups.
-			t.Run(name+"/namespaced", func(t *testing.T) { t.Parallel(); run(t, f, served(reflection.EKS, true, true)) })
-		}
+		t.Run(name+"/namespaced", func(t *testing.T) { t.Parallel(); run(t, f, served(reflection.Cloud(f.Cloud), true, true)) })
 	}
 }
 
@@ -135,18 +132,7 @@ func TestFixturesAreComplete(t *testing.T) {
 	hub := readHub(t)
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		t.Helper()
-		imp := newImport(f)
-		for _, r := range f.Resources {
-			if r.Kind == "RouteTable" {
-				imp.Subnets = append(imp.Subnets, reflection.SubnetHint{ID: "subnet-0123456789abcdef0", RouteTableID: r.ExternalName})
-			}
-			if r.Kind == "FargateProfile" {
-				imp.FargateProfiles = append(imp.FargateProfiles, r.ExternalName)
-			}
-			if r.Kind == "NodeGroup" || r.Kind == "KubernetesClusterNodePool" {
-				imp.NodePools = append(imp.NodePools, r.ExternalName)
-			}
-		}
+		imp := importOfAll(f)
 		observed, _ := hub.observe(t, imp, served, f, true)
 		filled := 0
 		for _, mr := range observed.Resources {

@@ -45,6 +45,9 @@ func atProvider(mr *unstructured.Unstructured, where string, n *notes) (block, b
 }
 
 func (b block) get(field string) (any, bool) {
+	if b.notes.lookedUp != nil {
+		b.notes.lookedUp(b.where + "." + field)
+	}
 	if b.paved == nil {
 		return nil, false
 	}

@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,46 +43,14 @@ func importsOfEachCloud() map[string]struct {
 		},
 		"aks": {
 			map[string]any{"resourceGroupName": "Shop", "clusterName": "Prod", "location": "westeurope"},
-			schema.GroupKind{Group: "containerservice.azure.m.upbound.io", Kind: "KubernetesCluster"}, map[string]any{"resourceGroupName": "shop"},
+			schema.GroupKind{Group: "containerservice.azure.m.upbound.io", Kind: "KubernetesCluster"},
+			map[string]any{"resourceGroupName": "shop", "location": "westeurope", "defaultNodePool": map[string]any{"name": "system"}},
 		},
 		"gke": {
 			map[string]any{"location": "europe-west3", "clusterName": "prod"},
 			schema.GroupKind{Group: "container.gcp.m.upbound.io", Kind: "Cluster"}, map[string]any{"location": "europe-west3"},
 		},
 	}
-}
-
-// serveAnything makes the hub serve a kind whose CRD is in no Go module.
-func serveAnything(t *testing.T, kind schema.GroupKind) {
-	t.Helper()
-	plural := strings.ToLower(kind.Kind) + "s"
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind.Kind},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1beta1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}},
-			}},
-		},
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	if err := hub.Create(t.Context(), u); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := hub.Delete(context.WithoutCancel(t.Context()), u); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // importIn creates a ClusterImport. If reflected is set, its status says that it has reflected the cluster.
@@ -153,8 +119,6 @@ func answered(t *testing.T, reason string, refused bool, try func(context.Contex
 // TestNoOtherManagerOfAnImportedCluster: a managed resource without the label of an import is for an imported cluster,
 // and may do more than observe.
 func TestNoOtherManagerOfAnImportedCluster(t *testing.T) {
-	serveAnything(t, schema.GroupKind{Group: "containerservice.azure.m.upbound.io", Kind: "KubernetesCluster"})
-	serveAnything(t, schema.GroupKind{Group: "container.gcp.m.upbound.io", Kind: "Cluster"})
 	create := func(o *unstructured.Unstructured) func(context.Context) error {
 		return func(ctx context.Context) error { return hub.Create(ctx, o.DeepCopy(), client.DryRunAll) }
 	}

@@ -168,8 +168,11 @@ func TestClustersAreShown(t *testing.T) {
 		{"ec2.aws.m.upbound.io", "Subnet", "subnet-shown-public", nil, []string{"mapPublicIpOnLaunch"}, true},
 		{"ec2.aws.upbound.io", "RouteTable", "rtb-shown-public", nil, []string{"route", "0", "gatewayId"}, "igw-0a1b2c3d"},
 		{"containerservice.azure.upbound.io", "KubernetesCluster", "shown", nil, []string{"defaultNodePool", "0", "name"}, "system"},
+		{"containerservice.azure.m.upbound.io", "KubernetesCluster", "shown", nil, []string{"automaticUpgradeChannel"}, "patch"},
+		{"containerservice.azure.m.upbound.io", "KubernetesCluster", "shown", nil, []string{"defaultNodePool", "autoScalingEnabled"}, true},
 		{"containerservice.azure.upbound.io", "KubernetesClusterNodePool", "system", map[string]any{"kubernetesClusterId": aks}, []string{"mode"}, "System"},
 		{"container.gcp.upbound.io", "Cluster", "shown", nil, []string{"nodePool", "0", "name"}, "blue"},
+		{"container.gcp.m.upbound.io", "Cluster", "shown", nil, []string{"privateClusterConfig", "enablePrivateNodes"}, true},
 		{"container.gcp.upbound.io", "NodePool", "blue", map[string]any{"cluster": "shown"}, []string{"nodeConfig", "0", "machineType"}, "e2-standard-4"},
 	} {
 		t.Run(c.group+"/"+c.kind, func(t *testing.T) {

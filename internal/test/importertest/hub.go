@@ -59,17 +59,14 @@ type Hub struct {
 	env interface{ Stop() error }
 }
 
-// ModernKinds are all but the cluster-scoped managed resources of AWS.
+// ModernKinds are all but the cluster-scoped managed resources.
 func ModernKinds() []schema.GroupKind {
 	return slices.Concat(providercrds.ClusterAPI(), providercrds.Machines(), providercrds.Imports())
 }
 
-// LegacyKinds are the cluster-scoped managed resources of AWS, and the kinds that reflect one of its clusters.
+// LegacyKinds are all but the namespaced managed resources.
 func LegacyKinds() []schema.GroupKind {
-	return slices.DeleteFunc(providercrds.All(), func(gk schema.GroupKind) bool {
-		return strings.Contains(gk.Group, ".m.upbound.io") || strings.Contains(gk.Group, "azure") || strings.Contains(gk.Group, "gcp") ||
-			strings.HasPrefix(gk.Kind, "Azure") || strings.HasPrefix(gk.Kind, "GCP")
-	})
+	return slices.DeleteFunc(providercrds.All(), func(gk schema.GroupKind) bool { return strings.HasSuffix(gk.Group, ".m.upbound.io") })
 }
 
 // Start starts a hub that serves some kinds, and the providers of the cloud.
@@ -176,9 +173,9 @@ func providerConfig(gk schema.GroupKind) *unstructured.Unstructured {
 		u.SetAnnotations(map[string]string{fleetv1alpha1.ImportAllowedNamespacesAnnotation: metav1.NamespaceDefault})
 	}
 	switch gk.Group {
-	case "azure.upbound.io":
+	case "azure.upbound.io", "azure.m.upbound.io":
 		_ = unstructured.SetNestedField(u.Object, fakecloud.DefaultSubscriptionID, "spec", "subscriptionID")
-	case "gcp.upbound.io":
+	case "gcp.upbound.io", "gcp.m.upbound.io":
 		_ = unstructured.SetNestedField(u.Object, fakecloud.DefaultProjectID, "spec", "projectID")
 	}
 	return u

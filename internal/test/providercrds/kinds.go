@@ -3,7 +3,11 @@
 
 package providercrds
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // source is a folder of CRD files in a Go module.
 type source struct {
@@ -34,9 +38,13 @@ const (
 	groupAWS         = "aws.upbound.io"
 	groupAWSModern   = "aws.m.upbound.io"
 	groupAKS         = "containerservice.azure.upbound.io"
+	groupAKSModern   = "containerservice.azure.m.upbound.io"
 	groupAzure       = "azure.upbound.io"
+	groupAzureModern = "azure.m.upbound.io"
 	groupGKE         = "container.gcp.upbound.io"
-	groupGoogleCloud = "gcp.upbound.io"
+	groupGKEModern   = "container.gcp.m.upbound.io"
+	groupGCP         = "gcp.upbound.io"
+	groupGCPModern   = "gcp.m.upbound.io"
 )
 
 // crd is one CRD: its group and kind, and the plural that its file is named after.
@@ -47,20 +55,21 @@ type crd struct {
 
 func (c crd) groupKind() schema.GroupKind { return schema.GroupKind{Group: c.group, Kind: c.kind} }
 
+// isManaged reports whether it is of a Crossplane provider, and isModern whether its managed resources are namespaced.
+func (c crd) isManaged() bool { return strings.HasSuffix(c.group, ".upbound.io") }
+func (c crd) isModern() bool  { return strings.HasSuffix(c.group, ".m.upbound.io") }
+
 // managedResources are the managed resources that describe a cluster of a cloud, in the legacy groups.
 func managedResources() []crd {
-	return append(awsManagedResources(groupEKS, groupEC2),
-		crd{groupAKS, "KubernetesCluster", "kubernetesclusters", providerAzure},
-		crd{groupAKS, "KubernetesClusterNodePool", "kubernetesclusternodepools", providerAzure},
-		crd{groupGKE, "Cluster", "clusters", providerGCP},
-		crd{groupGKE, "NodePool", "nodepools", providerGCP},
-	)
+	return managedResourcesIn(groupEKS, groupEC2, groupAKS, groupGKE)
 }
 
 // modernManagedResources are those in the groups of namespaced managed resources.
-func modernManagedResources() []crd { return awsManagedResources(groupEKSModern, groupEC2Modern) }
+func modernManagedResources() []crd {
+	return managedResourcesIn(groupEKSModern, groupEC2Modern, groupAKSModern, groupGKEModern)
+}
 
-func awsManagedResources(eks, ec2 string) []crd {
+func managedResourcesIn(eks, ec2, aks, gke string) []crd {
 	return []crd{
 		{eks, "Cluster", "clusters", providerAWS},
 		{eks, "NodeGroup", "nodegroups", providerAWS},
@@ -69,6 +78,10 @@ func awsManagedResources(eks, ec2 string) []crd {
 		{ec2, "VPC", "vpcs", providerAWS},
 		{ec2, "Subnet", "subnets", providerAWS},
 		{ec2, "RouteTable", "routetables", providerAWS},
+		{aks, "KubernetesCluster", "kubernetesclusters", providerAzure},
+		{aks, "KubernetesClusterNodePool", "kubernetesclusternodepools", providerAzure},
+		{gke, "Cluster", "clusters", providerGCP},
+		{gke, "NodePool", "nodepools", providerGCP},
 	}
 }
 
@@ -79,7 +92,11 @@ func providerConfigs() []crd {
 		{groupAWSModern, "ProviderConfig", "providerconfigs", providerAWS},
 		{groupAWSModern, "ClusterProviderConfig", "clusterproviderconfigs", providerAWS},
 		{groupAzure, "ProviderConfig", "providerconfigs", providerAzure},
-		{groupGoogleCloud, "ProviderConfig", "providerconfigs", providerGCP},
+		{groupAzureModern, "ProviderConfig", "providerconfigs", providerAzure},
+		{groupAzureModern, "ClusterProviderConfig", "clusterproviderconfigs", providerAzure},
+		{groupGCP, "ProviderConfig", "providerconfigs", providerGCP},
+		{groupGCPModern, "ProviderConfig", "providerconfigs", providerGCP},
+		{groupGCPModern, "ClusterProviderConfig", "clusterproviderconfigs", providerGCP},
 	}
 }
 
@@ -139,8 +156,7 @@ func allCRDs() []crd {
 // groups.
 func ManagedResources() []schema.GroupKind { return groupKinds(managedResources()) }
 
-// ModernManagedResources are the kinds of managed resources in the groups whose resources are namespaced. Of the three
-// providers only the one for AWS has them in a release that is a Go module.
+// ModernManagedResources are the kinds of managed resources in the groups whose resources are namespaced.
 func ModernManagedResources() []schema.GroupKind { return groupKinds(modernManagedResources()) }
 
 // ProviderConfigs are the kinds that specify the identity with which a Crossplane provider observes.
@@ -170,12 +186,12 @@ func groupKinds(crds []crd) []schema.GroupKind {
 	return kinds
 }
 
-// Imports are the kinds that imports from all three clouds need besides Cluster API core's: for AWS the managed
-// resources of the namespaced groups, for the other clouds those that exist.
+// Imports are the kinds that imports from all three clouds need besides Cluster API core's, with the managed resources
+// in the namespaced groups.
 func Imports() []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, crd := range allCRDs() {
-		if crd.source != clusterAPI && crd.group != groupEKS && crd.group != groupEC2 && crd.group != groupAWS {
+		if crd.source != clusterAPI && (!crd.isManaged() || crd.isModern()) {
 			kinds = append(kinds, crd.groupKind())
 		}
 	}

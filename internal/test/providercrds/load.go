@@ -42,8 +42,7 @@ func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.Cu
 		if err != nil {
 			return nil, err
 		}
-		path := filepath.Join(folder, wanted.group+"_"+wanted.plural+".yaml")
-		kept, err := parsed.of(path, func() (*apiextensionsv1.CustomResourceDefinition, error) { return read(path) })
+		kept, err := parsed.of(wanted, func() (*apiextensionsv1.CustomResourceDefinition, error) { return wanted.find(folder) })
 		if err != nil {
 			return nil, err
 		}
@@ -107,10 +106,12 @@ func (m *memory[K, V]) of(key K, find func() (V, error)) (V, error) {
 
 var (
 	foundFolders memory[source, string]
-	parsed       memory[string, *apiextensionsv1.CustomResourceDefinition]
+	parsed       memory[crd, *apiextensionsv1.CustomResourceDefinition]
 )
 
-func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
+// read reads the CRD from the file in a folder, or makes it from that of another.
+func (c crd) read(folder string, from crd) (*apiextensionsv1.CustomResourceDefinition, error) {
+	path := filepath.Join(folder, from.group+"_"+from.plural+".yaml")
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read a CRD: %w", err)
@@ -120,6 +121,9 @@ func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 		return nil, fmt.Errorf("cannot parse the CRD in %s: %w", path, err)
 	}
 	dropDescriptions(document)
+	if from != c {
+		c.makeFrom(document)
+	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(document, definition, true); err != nil {
 		return nil, fmt.Errorf("cannot parse the CRD in %s: %w", path, err)

@@ -61,14 +61,21 @@ func TestImportSurvivesLostReplies(t *testing.T) {
 // TestImportTakesNoOtherNamespacesProviderConfig: the attacker borrows the rights of a configuration that was not
 // created for their namespace.
 func TestImportTakesNoOtherNamespacesProviderConfig(t *testing.T) {
-	imp := importertest.NewEKSImport("stranger", "cafe89ab")
-	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
-	modern(t).Create(t, imp)
-	modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderConfigNotAllowed)
-	if left := modern(t).ListMade(t, imp); len(left) > 0 {
-		t.Errorf("something was created: %v", left)
+	for name, spec := range map[string]fleetv1alpha1.ClusterImportSpec{
+		"stranger":     {EKS: &fleetv1alpha1.EKSImport{Region: importertest.Region, ClusterName: "cafe89ab"}},
+		"stranger-aks": {AKS: &fleetv1alpha1.AKSImport{ResourceGroupName: resourceGroup, ClusterName: "stranger", Location: "westeurope"}},
+		"stranger-gke": {GKE: &fleetv1alpha1.GKEImport{Location: "europe-west3", ClusterName: "stranger"}},
+	} {
+		spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone}
+		imp := importertest.NewImport(name, spec)
+		imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
+		modern(t).Create(t, imp)
+		modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderConfigNotAllowed)
+		if left := modern(t).ListMade(t, imp); len(left) > 0 {
+			t.Errorf("something was created: %v", left)
+		}
+		modern(t).Unimport(t, imp)
 	}
-	modern(t).Unimport(t, imp)
 }
 
 // TestImportOverwritesNoForeignCluster: the attacker names an import like another user's Cluster.

@@ -205,8 +205,8 @@ func withRouteTable(imp *fleetv1alpha1.ClusterImport) *fleetv1alpha1.ClusterImpo
 
 func TestEKSImport(t *testing.T) { modern(t).live(t, modern(t).eksLife(t, "shop", "cafe0123")) }
 
-// TestLegacyEKSImport: a hub with the cluster-scoped managed resources of AWS alone.
-func TestLegacyEKSImport(t *testing.T) {
+// TestLegacyImports: a hub with the cluster-scoped managed resources alone.
+func TestLegacyImports(t *testing.T) {
 	legacy, stop, err := startWorld(t.Context(), importertest.LegacyKinds())
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +217,8 @@ func TestLegacyEKSImport(t *testing.T) {
 		}
 	})
 	legacy.live(t, legacy.eksLife(t, "legacy", "cafe0124"))
+	legacy.live(t, legacy.aksLife(t, "legacy-aks", nil, nil))
+	legacy.live(t, legacy.gkeLifeWithKey(t, "legacy-gke"))
 }
 
 // credentialsSecret is a Secret that imports may name.
@@ -379,18 +381,21 @@ func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 	}
 }
 
-func TestGKEImport(t *testing.T) {
-	const name = "gke"
-	key, err := modern(t).Tokens.GoogleKey("/google/"+name, modern(t).CreateAPI(t, name, importertest.Reader).Token)
+// gkeLifeWithKey is a cluster of GKE, with the token of a service account of Google.
+func (w *world) gkeLifeWithKey(t *testing.T, name string) life {
+	t.Helper()
+	key, err := w.Tokens.GoogleKey("/google/"+name, w.CreateAPI(t, name, importertest.Reader).Token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	modern(t).Create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
-	modern(t).live(t, modern(t).gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+	w.Create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
+	return w.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: "google", Key: "key.json"}},
-	}))
+	})
 }
+
+func TestGKEImport(t *testing.T) { modern(t).live(t, modern(t).gkeLifeWithKey(t, "gke")) }
 
 // TestGKEAutopilotImport: the provider's webhook refuses what GKE reports of logging and monitoring.
 func TestGKEAutopilotImport(t *testing.T) {

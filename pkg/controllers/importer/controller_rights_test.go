@@ -94,8 +94,6 @@ func unshown() map[string]string {
 		formatGrant("create", "fleet.masthead.dev", "clusterimports/objects"): "the admission policies ask for it; nothing serves it",
 		formatGrant("get", "apiextensions.crossplane.io", "managedresourcedefinitions"): "it is requested only in hubs with Crossplane's definitions, " +
 			"which lookManaged names in its refusal",
-		formatGrant("get", "azure.upbound.io", "clusterproviderconfigs"): "namespaced managed resources of Azure have it, of which there is no Go module",
-		formatGrant("get", "gcp.upbound.io", "clusterproviderconfigs"):   "namespaced managed resources of Google have it, of which there is no Go module",
 	}
 }
 

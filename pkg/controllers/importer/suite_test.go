@@ -48,8 +48,7 @@ type sharedWorld struct {
 	err   error
 }
 
-// modern is the world of most tests: the managed resources of AWS are namespaced, those of Azure and Google are
-// cluster-scoped, as in the providers that exist as Go modules.
+// modern is the world of most tests: the managed resources are namespaced.
 func modern(tb testing.TB) *world {
 	tb.Helper()
 	shared.once.Do(func() {

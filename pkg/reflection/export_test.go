@@ -1,0 +1,15 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+// FieldsOf calls lookedUp with each field that Read looks up in what is observed, whether it is there or not.
+func FieldsOf(imp Import, observed Observed, lookedUp func(field string)) error {
+	r := &reader{imp: imp, observed: observed, notes: notes{lookedUp: lookedUp}}
+	c, _ := findCloud(imp.Cloud)
+	b, ok := atProvider(observed.resources(imp, c.kinds[0])[imp.ClusterName], c.kinds[0].Kind, &r.notes)
+	if !ok {
+		return ErrNotObserved
+	}
+	return c.read(r, b)
+}
