@@ -55,7 +55,7 @@ func TestProvidersHaveWhatIsRead(t *testing.T) {
 		f := loadFixture(t, name)
 		imp := importOfAll(f)
 		observed, _ := hub.observe(t, imp, served(imp.Cloud, true, false), f, true)
-		err := reflection.FieldsOf(imp, observed, func(field string) {
+		err := reflection.RecordLookups(imp, observed, func(field string) {
 			// "<kind>/<name>.<path>", or without the name.
 			object, path, _ := strings.Cut(field, ".")
 			kindName, _, _ := strings.Cut(object, "/")

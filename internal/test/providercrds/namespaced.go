@@ -121,18 +121,18 @@ func makeReferences(value any) {
 func move(schema map[string]any, from, to string) {
 	field := any(map[string]any{"type": "string"})
 	if from != "" {
-		parent, name := parentOf(schema, from)
+		parent, name := findParent(schema, from)
 		field = parent[name]
 		delete(parent, name)
 	}
 	if to != "" {
-		parent, name := parentOf(schema, to)
+		parent, name := findParent(schema, to)
 		parent[name] = field
 	}
 }
 
-// parentOf is where the schema has the last field of a path, whose objects are created where they are not there.
-func parentOf(schema map[string]any, path string) (fields map[string]any, name string) {
+// findParent is where the schema has the last field of a path, whose objects are created where they are not there.
+func findParent(schema map[string]any, path string) (fields map[string]any, name string) {
 	steps := strings.Split(path, ".")
 	fields = within(schema, "properties")
 	for _, step := range steps[:len(steps)-1] {
