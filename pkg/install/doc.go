@@ -16,7 +16,7 @@
 //   - Deletes have preconditions (Unchanged). This package does not check whether a definition has objects: the agent
 //     closes a definition first, discovery removes its copies first, and that of Applications is never removed.
 //   - A refusal by the admission policy that protects these objects is no problem while a changed username of Masthead
-//     can explain it (policyuser.go): the username is requested from the cluster again, the policy is rewritten, and the
-//     write is retried. If the cluster confirms the username, or nothing requests it, the refusal is reported.
+//     can explain it (policyuser.go): the username is requested from the cluster again, the policy is rewritten, and
+//     the write is retried. If the cluster confirms the username, or nothing requests it, the refusal is reported.
 //   - Responses of API servers are classified in one place (answer.go), with the same messages for users (subject.go).
 package install

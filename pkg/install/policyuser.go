@@ -12,8 +12,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// PolicyName is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters. config/workload names it
-// too.
+// PolicyName is the name of the ValidatingAdmissionPolicy, and of its binding, in workload clusters; also in
+// config/workload.
 const PolicyName = "masthead-read-only"
 
 const (

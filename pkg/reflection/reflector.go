@@ -119,8 +119,8 @@ func (r *reflector) zones() []string {
 	return slices.Sorted(maps.Keys(zones))
 }
 
-// setFailureDomains says in which zones the cluster is: in none runs a control plane of the user's. The contract v1beta2
-// has a list, v1beta1 a map.
+// setFailureDomains says in which zones the cluster is: in none runs a control plane of the user's. The contract
+// v1beta2 has a list, v1beta1 a map.
 func (r *reflector) setFailureDomains(status *builder) {
 	const path = "status.failureDomains"
 	if items(at(status.schema, strings.Split(path, "."))) != nil {

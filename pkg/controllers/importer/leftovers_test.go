@@ -133,7 +133,7 @@ func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	}
 }
 
-// TestLeftoversWithoutRights: config/imports was not applied. The hub is asked for that, and for nothing else.
+// TestLeftoversWithoutRights: config/imports was not applied. Only that right is checked in the hub.
 func TestLeftoversWithoutRights(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
