@@ -138,7 +138,7 @@ func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			h.hub.denied = "create serviceaccounts."
+			h.hub.denied = "create serviceaccounts/token."
 			h.isWithdrawn(fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
 			imp := h.get()
 			for _, c := range imp.Status.Conditions {
