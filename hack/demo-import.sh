@@ -33,8 +33,8 @@ mkdir -p "$fleet/crds"
 bin/fakecloud crds "$fleet/crds"
 say "\$ kubectl --kubeconfig $fleet/hub.kubeconfig apply --server-side -f $fleet/crds"
 on hub apply --server-side -f "$fleet/crds" | tail -n 3
-show hub wait --for=condition=Established --timeout=120s crd clusters.eks.aws.m.upbound.io kubernetesclusters.containerservice.azure.m.upbound.io \
-  clusters.container.gcp.m.upbound.io awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io
+show hub wait --for=condition=Established --timeout=120s crd clusters.eks.aws.m.upbound.io \
+  kubernetesclusters.containerservice.azure.m.upbound.io clusters.container.gcp.m.upbound.io awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io
 
 step "3. Install Masthead, whose admission policies keep imported clusters safe, and the rights of imports"
 show hub apply --server-side -k config/default/crds-and-rights

@@ -186,7 +186,9 @@ func nonEmpty(s string) []string {
 
 // TestManifestsHaveNoWildcards reads every manifest with rules.
 func TestManifestsHaveNoWildcards(t *testing.T) {
-	for _, pattern := range []string{"config/rbac/*.yaml", "config/imports/*/role.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml"} {
+	for _, pattern := range []string{
+		"config/rbac/*.yaml", "config/imports/*/role.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml",
+	} {
 		files, err := filepath.Glob(filepath.Join(testenv.Root(), pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)

@@ -32,8 +32,11 @@ func TestStates(t *testing.T) {
 		rule   fleetv1alpha1.HealthRuleSpec
 		want   string
 	}{
-		"Usual":     {"Progressing and Degraded need no word.", fleetv1alpha1.HealthRuleSpec{Healthy: "object.ok", Degraded: "object.bad"}, ""},
-		"Suspended": {"Another state does.", fleetv1alpha1.HealthRuleSpec{Healthy: "object.ok", Degraded: "object.bad", Suspended: "object.off"}, "Suspended"},
+		"Usual": {"Progressing and Degraded need no word.", fleetv1alpha1.HealthRuleSpec{Healthy: "object.ok", Degraded: "object.bad"}, ""},
+		"Suspended": {
+			"Another state does.", fleetv1alpha1.HealthRuleSpec{Healthy: "object.ok", Degraded: "object.bad", Suspended: "object.off"},
+			"Suspended",
+		},
 		"Unknown": {
 			"Without an expression it is Unknown, and not Progressing.",
 			fleetv1alpha1.HealthRuleSpec{Healthy: "object.ok", Degraded: "object.bad", Otherwise: fleetv1alpha1.OtherwiseUnknown},

@@ -117,7 +117,11 @@ func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 		return
 	}
 	explained := slices.ContainsFunc(why, func(w string) bool { return w != "" })
-	page.WriteString("\n| API groups | Resources | Verbs |" + map[bool]string{true: " Why |\n|---|---|---|---|\n", false: "\n|---|---|---|\n"}[explained])
+	header, line := "", ""
+	if explained {
+		header, line = " Why |", "---|"
+	}
+	fmt.Fprintf(page, "\n| API groups | Resources | Verbs |%s\n|---|---|---|%s\n", header, line)
 	for i, rule := range role.Rules {
 		groups := slices.Clone(rule.APIGroups)
 		for j, group := range groups {
@@ -125,20 +129,13 @@ func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 				groups[j] = "core"
 			}
 		}
-		reason := ""
-		switch {
-		case i < len(why) && i > 0 && why[i] != "" && why[i] == why[i-1]:
-			reason = "As above."
-		case i < len(why):
-			reason = why[i]
-		}
 		resources := code(slices.Concat(rule.Resources, rule.NonResourceURLs))
 		if len(rule.ResourceNames) > 0 {
 			resources += " named " + code(rule.ResourceNames)
 		}
 		fmt.Fprintf(page, "| %s | %s | %s |", code(groups), resources, code(rule.Verbs))
 		if explained {
-			fmt.Fprintf(page, " %s |", cell(reason))
+			fmt.Fprintf(page, " %s |", cell(reasonAt(why, i)))
 		}
 		page.WriteString("\n")
 	}
@@ -164,4 +161,16 @@ func comments(document string) []string {
 		}
 	}
 	return all
+}
+
+// reasonAt is the reason of a rule. The rule before it may have given it.
+func reasonAt(why []string, i int) string {
+	switch {
+	case i >= len(why):
+		return ""
+	case i > 0 && why[i] != "" && why[i] == why[i-1]:
+		return "As above."
+	default:
+		return why[i]
+	}
 }

@@ -111,7 +111,9 @@ func TestLimits(t *testing.T) {
 
 func TestBound(t *testing.T) {
 	binding := func(name, role string) rbacv1.ClusterRoleBinding {
-		b := rbacv1.ClusterRoleBinding{RoleRef: rbacv1.RoleRef{Name: role}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "system", Name: "m"}}}
+		b := rbacv1.ClusterRoleBinding{
+			RoleRef: rbacv1.RoleRef{Name: role}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "system", Name: "m"}},
+		}
 		b.Kind, b.Name = "ClusterRoleBinding", name
 		return b
 	}

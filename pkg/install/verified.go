@@ -35,7 +35,7 @@ type AppliedState[K comparable] struct {
 	states map[K]State
 }
 
-// NewVerified returns an empty Verified.
+// NewVerified returns an empty AppliedState.
 func NewVerified[K comparable]() *AppliedState[K] { return &AppliedState[K]{states: map[K]State{}} }
 
 // Is reports whether an object was verified in this state.

@@ -68,7 +68,8 @@ func (h installed) nextContract(t *testing.T, beside bool) installed {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range h.crds {
 		crd = crd.DeepCopy()
-		if group, provider := strings.CutSuffix(crd.Spec.Group, ".cluster.x-k8s.io"); provider && slices.Contains([]string{"infrastructure", "controlplane"}, group) {
+		group, ofClusterAPI := strings.CutSuffix(crd.Spec.Group, ".cluster.x-k8s.io")
+		if ofClusterAPI && slices.Contains([]string{"infrastructure", "controlplane"}, group) {
 			for _, v := range crd.Spec.Versions {
 				changeContract(v.Schema.OpenAPIV3Schema, strings.HasSuffix(crd.Spec.Names.Kind, "ControlPlane"), beside)
 			}

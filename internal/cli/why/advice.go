@@ -72,7 +72,7 @@ func advice(why string) string {
 	case fleetv1alpha1.ReasonCanaryFailed:
 		return "Apply config/policies in the hub."
 	case fleetv1alpha1.ReasonRightsMissing:
-		return "Apply config/imports in the hub."
+		return "Apply config/imports/base in the hub with the component of the cloud, or set imports.clouds of the chart."
 	case appsv1alpha1.ReasonKindForbidden:
 		return "Grant the kind in the workload cluster (config/samples/workload/components-rights.yaml)."
 	case appsv1alpha1.ReasonLabelsDoNotMatch:

@@ -68,7 +68,7 @@ func TestMain(m *testing.M) {
 	servers.Run(m)
 }
 
-// lastReports is a install.Reporter that records the last report for each definition.
+// lastReports is an install.Reporter that records the last report for each definition.
 type lastReports struct {
 	mu    sync.Mutex
 	kinds map[string]string

@@ -262,9 +262,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}()
 	var err error
 	if imp.DeletionTimestamp.IsZero() {
-		err = r.run(ctx, p, r.preflight, r.checkPrevious, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
-			r.reflectProvider, r.kubeconfigs.kubeconfig, r.reflectCluster, r.kubeconfigs.access, r.prune)
-		err = errors.Join(err, r.run(ctx, p, r.kubeconfigs.keepKubeconfig))
+		err = r.run(ctx, p, r.importCluster)
 	} else {
 		err = r.run(ctx, p, r.unimport)
 	}
@@ -282,6 +280,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: p.Requeue()}, nil
+}
+
+// importCluster advances an import. The kubeconfig is kept also where a step ends with a problem.
+func (r *Reconciler) importCluster(ctx context.Context, p *scope.Scope) error {
+	if err := r.mayImport(ctx); err != nil {
+		return err
+	}
+	err := r.run(ctx, p, r.preflight, r.checkPrevious, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
+		r.reflectProvider, r.kubeconfigs.kubeconfig, r.reflectCluster, r.kubeconfigs.access, r.prune)
+	return errors.Join(err, r.run(ctx, p, r.kubeconfigs.keepKubeconfig))
 }
 
 // run executes the steps until one ends with a problem, which is reported.

@@ -22,6 +22,20 @@ type kinds struct {
 
 	mu    sync.Mutex
 	known map[reflection.Cloud]*cloudKinds
+	// granted is when the hub last said that the manager may import.
+	granted time.Time
+}
+
+func (k *kinds) isGranted() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.granted.IsZero() && k.clock.Since(k.granted) <= kindsFor
+}
+
+func (k *kinds) grant() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.granted = k.clock.Now()
 }
 
 // cloudKinds is what the hub serves for a cloud.

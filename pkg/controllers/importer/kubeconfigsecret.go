@@ -42,7 +42,9 @@ func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, conte
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
 	}
 	mark(p, want)
-	p.References = append(p.References, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
+	p.References = append(p.References, fleetv1alpha1.ImportReference{
+		APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name,
+	})
 	there := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
 	switch {

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -50,11 +49,15 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 				}
 				return
 			}
-			log.FromContext(ctx).Error(err, "Cannot look for objects that imports have left")
+			again := scope.Resync // The rights can be granted at any time.
+			if !isProblem(err) {
+				log.FromContext(ctx).Error(err, "Cannot look for objects that imports have left")
+				again = scope.Retry
+			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-r.clock.After(scope.Retry):
+			case <-r.clock.After(again):
 			}
 		}
 	}()
@@ -63,12 +66,10 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 
 // leftovers lists the deleted imports that have left objects behind, by the labels of all objects that imports can
 // create. The kinds of these objects are watched from now on. The manager never created objects of a kind that the
-// hub does not serve, or that it has no rights to: without those of config/imports nothing is listed.
+// hub does not serve, or that it has no rights to. Without those of config/imports, that is a problem, and nothing is
+// listed.
 func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, error) {
 	if err := r.mayImport(ctx); err != nil {
-		if _, lacks := errors.AsType[*condition.Error](err); lacks {
-			return nil, nil
-		}
 		return nil, err
 	}
 	served, err := r.everyKind()

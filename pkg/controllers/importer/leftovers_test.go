@@ -138,9 +138,14 @@ func TestLeftoversWithoutRights(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
 	h.orphan()
-	h.hub.denied = createObjects
+	h.r.kinds, h.hub.denied = newKinds(h.r.clock), createObjects
+	mapper, live := h.r.mapper, h.r.live
 	h.r.mapper, h.r.live = nil, nil
-	h.leftovers()
+	if found, err := h.r.leftovers(t.Context()); !isProblem(err) {
+		t.Errorf("want the problem that a right is missing, got %v, %v", found, err)
+	}
+	h.hub.denied, h.r.mapper, h.r.live = "", mapper, live
+	h.leftovers(h.key) // It was applied since.
 }
 
 // TestLeftoversOfKindsWithoutRights: the roles of clouds without imports are left out. After any other error,

@@ -267,7 +267,8 @@ func waitingForFirst(p *scope.Scope) *condition.Error {
 			return scope.Stop(c.Type, c.Reason, "%s", c.Message)
 		}
 	}
-	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for the Crossplane provider to observe the cluster")
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
+		"Waiting for the Crossplane provider to observe the cluster")
 }
 
 // judgePools reports whether all pools are shown.

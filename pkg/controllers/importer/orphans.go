@@ -49,6 +49,12 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName
 // finalize handles a request for an import that does not exist.
 func (r *Reconciler) finalize(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	r.forget(key)
+	if err := r.mayImport(ctx); err != nil {
+		if isProblem(err) {
+			return reconcile.Result{}, nil // It may remove nothing. When it may, leftovers finds what is left.
+		}
+		return reconcile.Result{}, err
+	}
 	// The cache may not have it yet.
 	there := &fleetv1alpha1.ClusterImport{}
 	if err := r.live.Get(ctx, key, there); client.IgnoreNotFound(err) != nil {

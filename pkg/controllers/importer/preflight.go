@@ -6,6 +6,7 @@ package importer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -69,9 +70,6 @@ func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 
 // observeKinds queries the hub for the kinds of a cloud, and for the manager's rights to them.
 func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
-	if err := r.mayImport(ctx); err != nil {
-		return nil, err
-	}
 	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
 	for _, kind := range madeKinds(name) {
 		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
@@ -83,8 +81,9 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 	}
 	for _, gvk := range reflection.ReflectedKinds(name) {
 		crd, err := r.getCRD(ctx, gvk.GroupKind())
-		if isNotServed(err) {
-			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
+		if errors.Is(err, errNotServed) {
+			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
+				"The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
 		}
 		if err != nil {
 			return nil, err
@@ -94,9 +93,6 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
 		}
 		found.schemas[gvk] = all[gvk]
-		if err := r.mayMake(ctx, crd); err != nil {
-			return nil, err
-		}
 	}
 	return found, nil
 }
@@ -128,7 +124,7 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	served := false
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		crd, err := r.getCRD(ctx, gk)
-		if isNotServed(err) {
+		if errors.Is(err, errNotServed) {
 			continue
 		}
 		if err != nil {
@@ -145,9 +141,6 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 			}
 			into[gk] = append(into[gk], v.Name)
 		}
-		if err := r.mayMake(ctx, crd); err != nil {
-			return err
-		}
 		break // The first group is the one that is used.
 	}
 	if served {
@@ -162,19 +155,29 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
 }
 
-// isNotServed reports whether an error says that the hub does not serve a kind.
-func isNotServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+// errNotServed means that the hub does not serve a kind.
+var errNotServed = errors.New("the hub does not serve the kind")
 
-// getCRD returns the CRD of a kind.
+// getCRD returns the CRD of a kind, or errNotServed. The rights on the kind are checked first: CRDs are large, and
+// users decide how often an import is reconciled.
 func (r *Reconciler) getCRD(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	mapping, err := r.mapper.RESTMapping(gk)
+	if meta.IsNoMatchError(err) {
+		return nil, errNotServed
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+	}
+	if err := r.mayMake(ctx, mapping.Resource.GroupResource()); err != nil {
+		return nil, err
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	name := mapping.Resource.Resource + "." + gk.Group
 	if err := r.live.Get(ctx, client.ObjectKey{Name: name}, u); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, errNotServed
+		}
 		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -210,17 +213,25 @@ func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
 	return err == nil && state != "Active"
 }
 
-// mayImport checks whether the manager has a right that it has only with all that every import needs.
+// mayImport checks whether the manager has a right that it has only with all that every import needs. Without it,
+// nothing is read that a user of the hub names in a ClusterImport.
 func (r *Reconciler) mayImport(ctx context.Context) error {
-	return r.may(ctx, authorizationv1.ResourceAttributes{
+	if r.kinds.isGranted() {
+		return nil
+	}
+	err := r.may(ctx, authorizationv1.ResourceAttributes{
 		Group: fleetv1alpha1.GroupVersion.Group, Resource: "clusterimports", Subresource: "objects", Verb: "create",
 	})
+	if err == nil {
+		r.kinds.grant()
+	}
+	return err
 }
 
 // mayMake checks whether the manager has the rights on a kind that an import needs.
-func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (r *Reconciler) mayMake(ctx context.Context, kind schema.GroupResource) error {
 	for _, verb := range []string{"list", "create", "delete"} {
-		if err := r.may(ctx, authorizationv1.ResourceAttributes{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural, Verb: verb}); err != nil {
+		if err := r.may(ctx, authorizationv1.ResourceAttributes{Group: kind.Group, Resource: kind.Resource, Verb: verb}); err != nil {
 			return err
 		}
 	}
@@ -235,7 +246,8 @@ func (r *Reconciler) may(ctx context.Context, a authorizationv1.ResourceAttribut
 	}
 	if !review.Status.Allowed {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
-			"Masthead lacks the right to %s %s.%s: apply config/imports", a.Verb, path.Join(a.Resource, a.Subresource), a.Group)
+			"Masthead lacks the right to %s %s.%s: apply config/imports/base with the component of the cloud, "+
+				"or set imports.clouds of the chart", a.Verb, path.Join(a.Resource, a.Subresource), a.Group)
 	}
 	return nil
 }

@@ -175,3 +175,26 @@ func TestAllows(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsReadWithoutRights: config/imports was not applied, and a user of the hub creates an import that names a
+// Secret, and deletes it. Nothing of the hub is read for it, so that its status says nothing about the Secret.
+func TestNothingIsReadWithoutRights(t *testing.T) {
+	imp := anImport()
+	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "theirs", Key: "token"},
+	}
+	h := newHub(t, imp)
+	h.hub.denied, h.r.mapper, h.r.live = createObjects, nil, nil
+	reconcileOnce := func() {
+		t.Helper()
+		if _, err := h.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: h.key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reconcileOnce()
+	h.want(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing)
+	if err := h.c.Delete(t.Context(), h.get()); err != nil {
+		t.Fatal(err)
+	}
+	reconcileOnce()
+}

@@ -148,15 +148,18 @@ func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster 
 		return client.IgnoreNotFound(err)
 	}
 	expires, works := accountExpiry(secret, r.accounts.Clock.Now())
-	parsed, unreadable := credentials.Parse(secret.Data[kubeconfigKey], r.creds)
-	if !works || unreadable != nil {
-		return nil // It is replaced.
+	var held string // A Secret that is not understood holds none, and is replaced.
+	if parsed, err := credentials.Parse(secret.Data[kubeconfigKey], r.creds); err == nil {
+		held = parsed.Token()
 	}
-	again, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: parsed.Token()})
+	if !works || held == "" {
+		return nil
+	}
+	again, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: held})
 	if err != nil || !bytes.Equal(again, secret.Data[kubeconfigKey]) {
 		return err
 	}
-	r.accounts.Keep(p.Key(), token.Made{Hash: request.Hash, Token: &oauth2.Token{AccessToken: parsed.Token(), Expiry: expires}, At: expires.Add(-workload.TokenLife)})
+	r.accounts.Keep(p.Key(), token.Made{Hash: request.Hash, Token: &oauth2.Token{AccessToken: held, Expiry: expires}, At: expires.Add(-workload.TokenLife)})
 	return nil
 }
 

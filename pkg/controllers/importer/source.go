@@ -137,7 +137,8 @@ func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why
 // requests these.
 func withdrawnUntilRequested(s fleetv1alpha1.ClusterImportSpec) error {
 	if s.ServiceAccount() != nil {
-		return withdrawn(fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "No token of the ServiceAccount has been requested from the imported cluster yet")
+		return withdrawn(fleetv1alpha1.ReasonServiceAccountTokenUnavailable,
+			"No token of the ServiceAccount has been requested from the imported cluster yet")
 	}
 	return withdrawn(fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet")
 }

@@ -28,12 +28,11 @@ type classRules struct {
 	quota    *allocation.Quota[Key]
 }
 
-// admissionProblem returns why an enrolment, nil if there is none, must not be connected, or nil.
-func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (byClass *condition.Error, err error) {
-	if e == nil {
-		return byClass, err
-	}
+// admissionProblem returns why an enrolment must not be connected, or nil.
+func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (*condition.Error, error) {
+	var byClass *condition.Error
 	if c.required {
+		var err error
 		if byClass, err = c.holdByClass(ctx, key, e); err != nil {
 			return nil, err
 		}

@@ -51,9 +51,11 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	if r != nil {
 		r.waits = [allocation.Lanes]bool{}
 	}
-	held, err := p.classes.admissionProblem(ctx, key, e)
-	if err != nil {
-		return reconcile.Result{}, err
+	var held *condition.Error
+	if e != nil {
+		if held, err = p.classes.admissionProblem(ctx, key, e); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	if r == nil {
 		p.identities.release(key)

@@ -19,7 +19,7 @@ type enrolments interface {
 }
 
 // Reports forwards the state of the definition in the workload clusters, and writes an event on the enrolled object
-// when it gets worse. It is a install.Reporter itself.
+// when it gets worse. It is an install.Reporter itself.
 type Reports struct {
 	next     install.Reporter
 	recorder events.EventRecorder
