@@ -54,6 +54,7 @@ func ServiceAccountAPI(ctx context.Context, config *rest.Config, name, clusterRo
 			return API{}, fmt.Errorf("cannot create a ClusterRoleBinding in %s: %w", config.Host, err)
 		}
 	}
+	config = rest.CopyConfig(config) // The next call changes it, and others are using it.
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return API{}, fmt.Errorf("cannot read the certificates for %s: %w", config.Host, err)
 	}
