@@ -30,7 +30,8 @@ unraced='(apis|hack)/|/(pkg/takeover|test/(charts|docs|explore|monitoring|printe
 # Nor do those that check pure functions in every situation.
 unraced+='|/pkg/(controllers/(agent/plan|application/appstatus)|providers/connection/lifecycle)$'
 long_packages=(pkg/controllers/importer pkg/kindwatch pkg/providers/connection)
-long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileItMustNot|TestHonestGiants|TestHonestGiantsAreRead|TestEndlessAnswersEnd)$'
+long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileItMustNot|TestHonestGiants|TestHonestGiantsAreRead|TestEndlessAnswersEnd'
+long_tests+='|TestClusterThatRefersToRealInfrastructureIsNotDeleted)$'
 # Of the attacks of hostile API servers, those that are an answer of many megabytes.
 long_tests+='|^TestHostileServers$/^(enormous-.*|white-space|endless-(array|list|pages|writes)|empty-(elements|pages)|same-page)$'
 
