@@ -125,7 +125,7 @@ const (
 // yet. The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
 const ReasonAwaitingHub = "AwaitingHub"
 
-// ReasonAdopted of an event: the claim took over an object of the hub.
+// ReasonAdopted of an event of a claim: it took over an object of the hub.
 const ReasonAdopted = "Adopted"
 
 // Reasons why the claims of a kind are not synchronised, though their definition is installed, in events and in the
