@@ -55,8 +55,8 @@ counted once. Each names, in the file of its rules, where its project defines th
 to replace one with a HealthRule of the hub, and how to switch them off.
 
 The core group is written as "core". A star stands for every kind of the groups, or for every group below a domain. A rule
-tells Healthy, Progressing and Degraded. The third column has what it tells as well, or not; "Healthy only" is for a kind that
-nothing reports on. An object whose status is about an older generation is Progressing, unless the rule says otherwise.
+tells Healthy, Progressing and Degraded, unless the third column says otherwise; "Healthy only" is for a kind that nothing
+reports on. An object whose status is about an older generation is Progressing, unless the rule says otherwise.
 %s`, rules, selectors, rows.String())
 }
 

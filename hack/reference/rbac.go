@@ -28,7 +28,7 @@ func places() []place {
 	return []place{
 		{"In the hub", "`config/rbac`, a part of `config/default`.", "config/rbac/*.yaml"},
 		{"In the hub, with imports", "`config/imports/base`.", "config/imports/base/*.yaml"},
-		{"In the hub, with imports from a cloud", "`config/imports/eks`, `aks`, `gke`.", "config/imports/?k[se]/*.yaml"},
+		{"In the hub, with imports from a cloud", "`config/imports/eks`, `aks`, `gke`.", "config/imports/[aeg]k[se]/*.yaml"},
 		{"In a workload cluster", "`config/workload`, where the kubeconfig is not an administrator's.", "config/workload/*.yaml"},
 	}
 }

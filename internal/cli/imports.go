@@ -70,7 +70,7 @@ may do there. kubectl masthead why import NAME explains what an import waits for
 func newImportRow(i *fleetv1alpha1.ClusterImport) importRow {
 	row := importRow{
 		Namespace: i.Namespace, Name: i.Name, Cloud: string(i.Spec.Cloud()), Enroll: i.Spec.Enroll, Ready: "Unknown", Lossy: len(i.Status.Lossy),
-		Message: "It has not been reconciled yet. Does the manager run, without --imports=false?",
+		Message: "It has not been reconciled yet. Does the manager run? With --imports=false it reconciles none.",
 	}
 	if o := i.Status.Observed; o != nil {
 		row.Region, row.Version, row.Pools = o.Region, o.Version, o.NodePools

@@ -29,8 +29,8 @@ type Tree struct {
 	Parts   []Tree `json:"parts,omitempty"`
 }
 
-// ApplicationTree reads an Application with its components and the objects they own. If there is none, the error says
-// NotFound. The health of a component is Masthead's; that of owned objects is computed here, by the shipped rules.
+// ApplicationTree reads an Application with its components and the objects they own, or returns a NotFound error. The
+// health of a component is Masthead's; that of owned objects is computed here, by the shipped rules.
 func ApplicationTree(ctx context.Context, side *fleet.ClusterClient, namespace, name string) (*Tree, error) {
 	obj, err := side.Get(ctx, ApplicationKind(), types.NamespacedName{Namespace: namespace, Name: name})
 	if isNoMatch(err) || errors.Is(err, fleet.ErrNoSuchKind) {

@@ -72,7 +72,7 @@ func imported(obj *unstructured.Unstructured) []Finding {
 	case !ok:
 		return []Finding{{
 			Severity: Failed, Reason: ReasonNobodyLooked,
-			Message: "This ClusterImport has not been reconciled. Does the manager run, without --imports=false?",
+			Message: "This ClusterImport has not been reconciled. Does the manager run? With --imports=false it reconciles none.",
 		}}
 	case ready.Status == "True":
 		return nil

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,8 +59,8 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 	return out, nil
 }
 
-// find returns the object of that name; if there is none, nil and an error that says NotFound. One that is not the
-// import's is a problem. Only what is not in the cache of the imports' objects is read from the API server.
+// find returns the object of that name, or a NotFound error. An object that is not the import's is a problem. Only what
+// is not in the cache of the imports' objects is read from the API server.
 func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
@@ -74,6 +75,15 @@ func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructure
 		return nil, nameTaken(want.GetKind(), want.GetName())
 	}
 	return there, nil
+}
+
+// isAllowed reports whether the hub grants the manager a right.
+func (h *hubObjects) isAllowed(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
+	if err := h.hub.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
+	}
+	return review.Status.Allowed, nil
 }
 
 // create only creates an object: if one of that name appeared in the meantime, the next pass handles it.

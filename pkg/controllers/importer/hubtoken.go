@@ -55,15 +55,13 @@ func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (tok
 // namespace of the import, which none of Masthead's installed roles grants, and whether the ServiceAccount is for this
 // import.
 func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, account string) error {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: p.Import.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
-		},
-	}}
-	if err := r.hub.Create(ctx, review); err != nil {
-		return fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
+	allowed, err := r.isAllowed(ctx, authorizationv1.ResourceAttributes{
+		Namespace: p.Import.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
+	})
+	if err != nil {
+		return err
 	}
-	if !review.Status.Allowed {
+	if !allowed {
 		return notGranted(account)
 	}
 	return r.mayUseAccount(ctx, p, account)

@@ -8,16 +8,21 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -138,14 +143,26 @@ func TestLeftoversWithoutRights(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
 	h.orphan()
-	h.r.kinds, h.hub.denied = newKinds(h.r.clock), createObjects
+	clock := clocktesting.NewFakeClock(time.Now())
+	h.r.clock, h.r.kinds, h.hub.denied = clock, newKinds(clock), createObjects
 	mapper, live := h.r.mapper, h.r.live
 	h.r.mapper, h.r.live = nil, nil
 	if found, err := h.r.leftovers(t.Context()); !isProblem(err) {
 		t.Errorf("want the problem that a right is missing, got %v, %v", found, err)
 	}
-	h.hub.denied, h.r.mapper, h.r.live = "", mapper, live
-	h.leftovers(h.key) // It was applied since.
+	h.r.mapper, h.r.live = mapper, live
+
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	if err := h.r.startLeftovers(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	importertest.Eventually(t, "a wait for the rights", func() (bool, string) { return clock.HasWaiters(), "" })
+	h.hub.denied = "" // It is applied.
+	clock.Step(scope.Resync)
+	if req, _ := queue.Get(); req.NamespacedName != h.key {
+		t.Errorf("want what %s left found once the rights are there, got %s", h.key, req)
+	}
 }
 
 // TestLeftoversOfKindsWithoutRights: the roles of clouds without imports are left out. After any other error,

@@ -240,11 +240,11 @@ func (r *Reconciler) mayMake(ctx context.Context, kind schema.GroupResource) err
 
 // may stops an import if the manager lacks a right.
 func (r *Reconciler) may(ctx context.Context, a authorizationv1.ResourceAttributes) error {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
-	if err := r.hub.Create(ctx, review); err != nil {
-		return fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
+	allowed, err := r.isAllowed(ctx, a)
+	if err != nil {
+		return err
 	}
-	if !review.Status.Allowed {
+	if !allowed {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
 			"Masthead lacks the right to %s %s.%s: apply config/imports/base with the component of the cloud, "+
 				"or set imports.clouds of the chart", a.Verb, path.Join(a.Resource, a.Subresource), a.Group)

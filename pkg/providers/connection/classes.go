@@ -21,7 +21,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Class returns an EnrollmentClass. If there is none of that name, the error says NotFound, and it is nil.
+// Class returns an EnrollmentClass, or a NotFound error.
 func Class(ctx context.Context, classes client.Reader, name string) (*fleetv1alpha1.EnrollmentClass, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
 	if err := classes.Get(ctx, types.NamespacedName{Name: name}, class); err != nil {
