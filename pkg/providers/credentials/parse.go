@@ -68,7 +68,7 @@ func Parse(kubeconfig []byte, o Options) (*Credentials, error) {
 }
 
 func parse(kubeconfig []byte, o Options) (*Credentials, *InvalidError) {
-	file, context, user, err := current(kubeconfig)
+	file, context, user, err := current(kubeconfig, "")
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,14 @@ func parse(kubeconfig []byte, o Options) (*Credentials, *InvalidError) {
 // maxPublicContext is how long a context's name may be to be published.
 const maxPublicContext = 253
 
-// current returns the current context of a kubeconfig, or its only one, with its validated user.
-func current(kubeconfig []byte) (*clientcmdv1.Config, *clientcmdv1.Context, *clientcmdv1.AuthInfo, *InvalidError) {
+// current returns the named context of a kubeconfig, or without a name its current or only one, and its valid user.
+func current(kubeconfig []byte, name string) (*clientcmdv1.Config, *clientcmdv1.Context, *clientcmdv1.AuthInfo, *InvalidError) {
 	file, err := decode(kubeconfig)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if name != "" {
+		file.CurrentContext = name
 	}
 	context, err := currentContext(file)
 	if err != nil {

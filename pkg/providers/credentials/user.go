@@ -28,7 +28,7 @@ func ParseUser(kubeconfig []byte) (*User, error) {
 }
 
 func parseUser(kubeconfig []byte) (*User, *InvalidError) {
-	file, context, user, err := current(kubeconfig)
+	file, context, user, err := current(kubeconfig, "")
 	if err != nil {
 		return nil, err
 	}
