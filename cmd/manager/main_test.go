@@ -29,13 +29,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
 
 // output is a buffer that the manager writes while the test reads.
@@ -84,7 +87,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 	exited := make(chan int, 1)
 	go func() {
 		exited <- run(ctx, []string{
-			"--kubeconfig", newKubeconfig(t, env), "--leader-elect",
+			"--kubeconfig", newKubeconfig(t, env), "--leader-elect", "--sources=capi,kubeconfig,clusterprofile",
 			"--health-bind-address", health, "--metrics-bind-address", metrics,
 		}, noEnv, io.Discard, &log)
 	}()
@@ -108,6 +111,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 
 	// With these rights and no others, the manager publishes an enrolled cluster, and reports why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
+	publishesAnEnrolledClusterProfile(t, hub)
 	importsNothing(t, hub)
 	if code, body := get(t, "https://"+metrics+"/metrics", newToken(t, hub, "prometheus")); code != http.StatusOK ||
 		!strings.Contains(body, "masthead_ready 1") || !strings.Contains(body, "masthead_cluster_connected{") {
@@ -222,6 +226,65 @@ func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
 		key := client.ObjectKey{Name: fleetv1alpha1.DefaultEnrollmentClassName}
 		return hub.Get(t.Context(), key, &class) == nil && class.Status.EnrolledClusters == 1
 	})
+}
+
+// publishesAnEnrolledClusterProfile enrols the ClusterProfile of another cluster manager, which stays as it is, and one
+// of Masthead's own, which enrols nothing.
+func publishesAnEnrolledClusterProfile(t *testing.T, hub client.Client) {
+	t.Helper()
+	theirs := &inventoryv1alpha1.ClusterProfile{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "w2", Labels: map[string]string{fleetv1alpha1.EnrollLabel: fleetv1alpha1.EnrollLabelTrue},
+		},
+		Spec: inventoryv1alpha1.ClusterProfileSpec{ClusterManager: inventoryv1alpha1.ClusterManager{Name: "other"}},
+	}
+	if err := hub.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	provider := inventoryv1alpha1.AccessProvider{Name: "secretreader"}
+	provider.Cluster.Server = "https://169.254.169.254"
+	provider.Cluster.Extensions = []clientcmdv1.NamedExtension{{
+		Name: "client.authentication.k8s.io/exec", Extension: runtime.RawExtension{Raw: []byte(`{"clusterName":"w2-token"}`)},
+	}}
+	theirs.Status.AccessProviders = []inventoryv1alpha1.AccessProvider{provider}
+	if err := hub.Status().Update(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	err := hub.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w2-token", Labels: map[string]string{clusterprofile.ProfileLabel: "w2"}},
+		StringData: map[string]string{"token": "t"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := &inventoryv1alpha1.ClusterProfile{}
+	eventually(t, "the ClusterProfile of the enrolled ClusterProfile", func() bool {
+		if hub.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "clusterprofile-w2"}, ours) != nil {
+			return false
+		}
+		c := meta.FindStatusCondition(ours.Status.Conditions, "Connected")
+		return c != nil && c.Reason == "BadKubeconfig" && strings.Contains(c.Message, "link-local")
+	})
+	base := ours.DeepCopy()
+	ours.Labels[fleetv1alpha1.EnrollLabel] = fleetv1alpha1.EnrollLabelTrue
+	if err := hub.Patch(t.Context(), ours, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+	// Deleting the enrolled profile comes after the label: once its effect is there, the label's would be.
+	version := theirs.ResourceVersion
+	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil || theirs.ResourceVersion != version {
+		t.Errorf("The other cluster manager's profile is only read: want version %s, got %s, %v", version, theirs.ResourceVersion, err)
+	}
+	if err := hub.Delete(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the ClusterProfile", func() bool {
+		return apierrors.IsNotFound(hub.Get(t.Context(), client.ObjectKeyFromObject(ours), ours))
+	})
+	profiles := &inventoryv1alpha1.ClusterProfileList{}
+	if err := hub.List(t.Context(), profiles); err != nil || len(profiles.Items) != 1 {
+		t.Errorf("Masthead's own ClusterProfile enrols nothing: want that of the Secret alone, got %v, %v", profiles.Items, err)
+	}
 }
 
 // importsNothing creates a ClusterImport where config/imports was not applied. It gets a condition, and nothing else.

@@ -37,8 +37,9 @@ type Options struct {
 	// else masthead-system.
 	Namespace string `json:"namespace"`
 
-	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, and "kubeconfig", Secrets.
-	// Sources that are not listed are not watched, and their kinds need not be installed.
+	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, "kubeconfig", Secrets, and
+	// "clusterprofile", ClusterProfiles of other cluster managers. Default: the first two. Sources that are not listed are
+	// not watched, and their kinds need not be installed.
 	Sources []string `json:"sources"`
 
 	// Hub distinguishes this hub from others.
@@ -165,7 +166,7 @@ func defaultOptions(env func(string) string) Options {
 	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	o := Options{
 		Namespace:               env("POD_NAMESPACE"),
-		Sources:                 sourceNames(),
+		Sources:                 defaultSources(),
 		GracefulShutdownTimeout: duration(30 * time.Second),
 		Log:                     LogOptions{Level: "info", Format: "json"},
 		Metrics:                 MetricsOptions{BindAddress: ":8443", Secure: true},

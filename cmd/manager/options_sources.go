@@ -10,18 +10,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-// sourceNames are the available sources of clusters. By default, all are used. The sources are never derived from what
-// the hub serves: a hub whose Cluster API is missing for a moment, during an upgrade, would look like one that never
-// had it.
-func sourceNames() []string { return []string{capi.SourceName, kubeconfig.SourceName} }
+// defaultSources are the sources of clusters that are used by default. They are never derived from what the hub serves:
+// a hub whose Cluster API is missing for a moment, during an upgrade, would look like one that never had it.
+func defaultSources() []string { return []string{capi.SourceName, kubeconfig.SourceName} }
+
+// sourceNames are the available sources of clusters.
+func sourceNames() []string { return append(defaultSources(), clusterprofile.SourceName) }
 
 // bindSources makes a flag of the sources.
 func (o *Options) bindSources(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.Sources, "sources", o.Sources,
-		"where enrolled clusters come from: capi (Clusters of Cluster API), kubeconfig (Secrets); without capi the hub needs no Cluster API")
+		"where enrolled clusters come from: capi (Clusters of Cluster API), kubeconfig (Secrets), "+
+			"clusterprofile (ClusterProfiles of other cluster managers); without capi the hub needs no Cluster API")
 }
 
 // validateSources reports what is wrong.

@@ -151,11 +151,11 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"UnknownSource": {
 			reason: "A source that does not exist enrols nothing.",
-			args:   []string{"--sources=capi,secrets"}, want: `sources: "secrets" is not one of capi, kubeconfig`,
+			args:   []string{"--sources=capi,secrets"}, want: `sources: "secrets" is not one of capi, kubeconfig, clusterprofile`,
 		},
 		"NoSource": {
 			reason: "A manager without clusters has nothing to do.",
-			file:   "sources: []\n", want: "sources: at least one of capi, kubeconfig is needed",
+			file:   "sources: []\n", want: "sources: at least one of capi, kubeconfig, clusterprofile is needed",
 		},
 		"TooFewWorkers": {
 			reason: "Dead clusters must leave room for live ones.",

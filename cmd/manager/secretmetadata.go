@@ -17,6 +17,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
 
 // newInformerFunc is the type of cache.Options.NewInformer.
@@ -55,8 +56,8 @@ func ofKubeconfigs(
 // ClusterProfile, which has the same limit.
 const maxSourceText = 1024
 
-// onlyWhatSourcesRead strips the metadata of a Secret to what the cluster sources read: its identity and state, two
-// labels, and two annotations. Tenants of the hub write the rest: an API server allows each Secret 256 KiB of
+// onlyWhatSourcesRead strips the metadata of a Secret to what the cluster sources read: its identity and state,
+// three labels, and two annotations. Tenants of the hub write the rest: an API server allows each Secret 256 KiB of
 // annotations, and any number of labels.
 func onlyWhatSourcesRead(in any) (any, error) {
 	m, ok := in.(*metav1.PartialObjectMetadata)
@@ -66,7 +67,7 @@ func onlyWhatSourcesRead(in any) (any, error) {
 	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
-		Labels:      only(m.Labels, fleetv1alpha1.EnrollLabel, clusterv1.ClusterNameLabel),
+		Labels:      only(m.Labels, fleetv1alpha1.EnrollLabel, clusterv1.ClusterNameLabel, clusterprofile.ProfileLabel),
 		Annotations: only(m.Annotations, fleetv1alpha1.ClusterIdentifierAnnotation, fleetv1alpha1.TakeOverFromAnnotation),
 	}}, nil
 }

@@ -20,6 +20,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
 
 // TestOtherSecretsOfClustersAreNotCached has a Cluster with the Secrets that Cluster API makes for it.
@@ -83,7 +84,7 @@ func TestOnlyWhatSourcesReadOfASecretIsKept(t *testing.T) {
 	kind := metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
 	kept := metav1.ObjectMeta{
 		Namespace: "fleet", Name: "w1-kubeconfig", UID: "1", ResourceVersion: "5", CreationTimestamp: now, DeletionTimestamp: &now,
-		Labels: map[string]string{fleetv1alpha1.EnrollLabel: "default", clusterv1.ClusterNameLabel: "w1"},
+		Labels: map[string]string{fleetv1alpha1.EnrollLabel: "default", clusterv1.ClusterNameLabel: "w1", clusterprofile.ProfileLabel: "w1"},
 		Annotations: map[string]string{
 			fleetv1alpha1.ClusterIdentifierAnnotation: "prod", fleetv1alpha1.TakeOverFromAnnotation: "hub-b",
 		},

@@ -41,6 +41,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
@@ -236,6 +237,19 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 			return nil, fmt.Errorf("cannot create the source of enrolled Secrets: %w", err)
 		}
 		sources = append(sources, fromSecrets)
+	}
+	if o.uses(clusterprofile.SourceName) {
+		ofProfiles, err := secretMetadata(local, clusterprofile.ProfileLabel, nil)
+		if err != nil {
+			return nil, err
+		}
+		fromProfiles, err := clusterprofile.New(clusterprofile.Options{
+			Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofProfiles,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot create the source of ClusterProfiles: %w", err)
+		}
+		sources = append(sources, fromProfiles)
 	}
 	return sources, nil
 }

@@ -206,7 +206,7 @@ func (r *record) snapshot() Cluster {
 
 // access returns how clients other than Masthead reach the cluster.
 func (r *record) access() *Access {
-	if r.conn == nil || r.conn.creds.Endpoint() == nil {
+	if r.conn == nil || r.conn.creds.Endpoint() == nil || r.readFrom == (SecretKey{}) {
 		return nil
 	}
 	return &Access{Endpoint: *r.conn.creds.Endpoint(), Secret: r.readFrom}

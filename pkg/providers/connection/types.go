@@ -48,6 +48,7 @@ type Source interface {
 type Kubeconfig struct {
 	// Data is the kubeconfig, untrusted.
 	Data []byte
+	// SecretKey is where it is, for other programs. Empty if it is nowhere as such, or must not be published.
 	SecretKey
 }
 
