@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/terminal"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
@@ -46,9 +47,9 @@ func newEnroll(a *app) *cobra.Command {
 	cmd := a.ofOne(&cobra.Command{
 		Use:   "enroll NAME",
 		Short: "Enrol a cluster, and wait until Masthead is connected to it",
-		Long: `Enrol a cluster: label the Cluster of Cluster API, or the Secret with a kubeconfig (secret/NAME), with masthead.dev/enroll.
-The command prints what will happen, and asks for confirmation. Then it waits until Masthead is connected, or reports why it
-is not.`,
+		Long: `Enrol a cluster: label the Cluster of Cluster API, the Secret with a kubeconfig (secret/NAME), or the ClusterProfile of
+another cluster manager (clusterprofile/NAME) with masthead.dev/enroll. The command prints what will happen, and asks for
+confirmation. Then it waits until Masthead is connected, or reports why it is not.`,
 		Example: `  # Enrol the Cluster w1 with the EnrollmentClass "default"
   kubectl masthead enroll w1
 
@@ -85,7 +86,8 @@ type enrollable struct {
 	object *metav1.PartialObjectMetadata
 }
 
-// enrollable finds the object by what the user typed: NAME or cluster/NAME is a Cluster, secret/NAME a Secret.
+// enrollable finds the object by what the user typed: NAME or cluster/NAME is a Cluster, secret/NAME a Secret,
+// clusterprofile/NAME a ClusterProfile.
 func (a *app) enrollable(ctx context.Context, hub *fleet.Hub, word string) (*enrollable, error) {
 	namespace, err := a.namespace()
 	if err != nil {
@@ -102,14 +104,21 @@ func (a *app) enrollable(ctx context.Context, hub *fleet.Hub, word string) (*enr
 	case "secret", "secrets":
 		e.object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		e.key.Source = kubeconfig.SourceName
+	case "clusterprofile", "clusterprofiles":
+		e.object.SetGroupVersionKind(inventoryv1alpha1.GroupVersion.WithKind("ClusterProfile"))
+		e.key.Source = clusterprofile.SourceName
 	default:
-		return nil, misused("%q is neither a cluster nor a secret", kind)
+		return nil, misused("%q is neither a cluster nor a secret nor a clusterprofile", kind)
 	}
 	if err := hub.Client().Get(ctx, e.key.Object(), e.object); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("there is no %s %q in the hub", e.object.Kind, e.key.Object())
 		}
 		return nil, fmt.Errorf("cannot get the %s %q: %w", e.object.Kind, e.key.Object(), err)
+	}
+	by := e.object.GetLabels()[inventoryv1alpha1.LabelClusterManagerKey]
+	if e.key.Source == clusterprofile.SourceName && by == fleetv1alpha1.FieldManager {
+		return nil, misused("the ClusterProfile %q is Masthead's own: name the object that it is about", e.key.Object())
 	}
 	return e, nil
 }
@@ -204,7 +213,7 @@ func (a *app) unenroll(ctx context.Context, hub *fleet.Hub, word string, c conse
 	}
 	a.say("The label %s will be removed from the %s %s. Then Masthead", fleetv1alpha1.EnrollLabel, e.object.Kind, e.key.Object())
 	a.say("- removes its finalizers from claims, the copies of definitions and Compositions, and its policy, if the cluster responds")
-	a.say("- disconnects, and removes the ClusterProfile")
+	a.say("- disconnects, and removes its own ClusterProfile")
 	a.say("Claims, their Secrets and Applications stay in the cluster. The objects of claims stay in the hub, with all that Crossplane created.")
 	a.say("A claim that is deleted from then on leaves its object in the hub.")
 	clusters, err := hub.Clusters(ctx)

@@ -78,7 +78,7 @@ type Cluster struct {
 // Key names the enrolled object.
 func (c *Cluster) Key() connection.Key { return c.key }
 
-// EnrolledObject is the metadata of a Cluster or a Secret that has the enrolment label.
+// EnrolledObject is the metadata of an object that has the enrolment label.
 type EnrolledObject struct {
 	Source string
 	Object metav1.Object
@@ -98,7 +98,7 @@ func Clusters(
 		key := connection.Key{Source: e.Source, Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
 		byName[key.String()] = &Cluster{
 			Name: key.String(), Class: class, State: StateUnknown, Reason: ReasonNotPublished, key: key,
-			Message: "It has no ClusterProfile. Does the manager run?",
+			Message: "It has no ClusterProfile. Does the manager run, and with this source (--sources)?",
 		}
 	}
 	for i := range profiles {

@@ -20,6 +20,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
@@ -73,13 +74,19 @@ func (h *Hub) Clusters(ctx context.Context) ([]Cluster, error) {
 	}
 	var enrolled []EnrolledObject
 	for _, source := range []struct{ name, kind, group string }{
-		{capi.SourceName, "Cluster", clusterv1.GroupVersion.String()}, {kubeconfig.SourceName, "Secret", corev1.SchemeGroupVersion.String()},
+		{capi.SourceName, "Cluster", clusterv1.GroupVersion.String()},
+		{kubeconfig.SourceName, "Secret", corev1.SchemeGroupVersion.String()},
+		{clusterprofile.SourceName, "ClusterProfile", inventoryv1alpha1.GroupVersion.String()},
 	} {
 		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: source.group, Kind: source.kind + "List"}}
 		if err := h.client.List(ctx, list, client.HasLabels{fleetv1alpha1.EnrollLabel}); err != nil {
 			continue // What is enrolled and not published is all that is missed.
 		}
 		for i := range list.Items {
+			by := list.Items[i].Labels[inventoryv1alpha1.LabelClusterManagerKey]
+			if source.name == clusterprofile.SourceName && by == fleetv1alpha1.FieldManager {
+				continue // Masthead's own enrols nothing.
+			}
 			enrolled = append(enrolled, EnrolledObject{Source: source.name, Object: &list.Items[i]})
 		}
 	}

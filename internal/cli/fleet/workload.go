@@ -21,6 +21,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/limits"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -46,6 +47,9 @@ func (h *Hub) Workload(ctx context.Context, c *Cluster) (*ClusterClient, error) 
 }
 
 func (h *Hub) workload(ctx context.Context, c *Cluster) (*ClusterClient, error) {
+	if c.key.Source == clusterprofile.SourceName {
+		return h.ofProfile(ctx, c)
+	}
 	nn, err := kubeconfigSecret(c.key)
 	if err != nil {
 		return nil, err
@@ -66,6 +70,27 @@ func (h *Hub) workload(ctx context.Context, c *Cluster) (*ClusterClient, error) 
 	cfg, err := newConfig(data, h.allow)
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig in the Secret %q of the hub is not used: %w", nn, err)
+	}
+	return NewSide(c.Name, cfg)
+}
+
+// ofProfile returns the side of a cluster that another cluster manager's ClusterProfile describes.
+func (h *Hub) ofProfile(ctx context.Context, c *Cluster) (*ClusterClient, error) {
+	source, err := clusterprofile.New(clusterprofile.Options{Cached: h.client, Live: h.client})
+	if err != nil {
+		return nil, err
+	}
+	enrolled, err := source.Describe(ctx, c.key.Object())
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the enrolled ClusterProfile %q of the hub: %w", c.key.Object(), err)
+	}
+	kubeconfig, err := source.Kubeconfig(ctx, enrolled)
+	if err != nil {
+		return nil, fmt.Errorf("cannot get the credentials that the ClusterProfile %q names: %w", c.key.Object(), err)
+	}
+	cfg, err := newConfig(kubeconfig.Data, h.allow)
+	if err != nil {
+		return nil, fmt.Errorf("the credentials that the ClusterProfile %q names are not used: %w", c.key.Object(), err)
 	}
 	return NewSide(c.Name, cfg)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
 
 func isNoMatch(err error) bool { return meta.IsNoMatchError(err) }
@@ -41,7 +42,8 @@ func (l *Collector) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *w
 	t.For = f
 	if t.Absent == why.NotFound {
 		t.Reported = append(t.Reported, why.Finding{
-			Severity: why.Blocked, Derived: true, Reason: fleet.ReasonNotPublished, Message: "The enrolled object has no ClusterProfile. Does the manager run?",
+			Severity: why.Blocked, Derived: true, Reason: fleet.ReasonNotPublished,
+			Message: "The enrolled object has no ClusterProfile. Does the manager run, and with this source (--sources)?",
 		})
 		t.Absent = why.Present
 	}
@@ -53,11 +55,14 @@ func (l *Collector) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *w
 	if c.State == fleet.StateConnected {
 		return t
 	}
-	if key.Source == capi.SourceName {
+	switch key.Source {
+	case capi.SourceName:
 		t.Needs = append(t.Needs,
 			l.thing(ctx, l.hub.ClusterClient, why.RoleEnrolled, clusterKind(), key.Namespace, key.Name),
 			l.thing(ctx, l.hub.ClusterClient, why.RoleKubeconfig, secretKind(), key.Namespace, key.Name+"-kubeconfig"))
-	} else {
+	case clusterprofile.SourceName: // What its access provider lacks is in the message of Connected.
+		t.Needs = append(t.Needs, l.thing(ctx, l.hub.ClusterClient, why.RoleEnrolled, profileKind(), key.Namespace, key.Name))
+	default:
 		t.Needs = append(t.Needs, l.thing(ctx, l.hub.ClusterClient, why.RoleEnrolled, secretKind(), key.Namespace, key.Name))
 	}
 	return t

@@ -88,7 +88,7 @@ func parseRefusal(message, definition string) string {
 	return ""
 }
 
-// enrolled reads a Cluster of Cluster API, or a Secret with a kubeconfig.
+// enrolled reads a Cluster of Cluster API, a Secret with a kubeconfig, or a ClusterProfile of another cluster manager.
 func enrolled(t *Thing) []Finding {
 	var out []Finding
 	if _, ok := connection.EnrolledClass(t.Object.GetLabels()); !ok {

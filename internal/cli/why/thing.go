@@ -24,7 +24,7 @@ const (
 	// RoleCluster is the ClusterProfile of a workload cluster.
 	RoleCluster Role = "Cluster"
 
-	// RoleEnrolled is the object that represents a workload cluster in the hub: a Cluster or a Secret.
+	// RoleEnrolled is the object that represents a workload cluster in the hub: a Cluster, a Secret or a ClusterProfile.
 	RoleEnrolled Role = "Enrolled"
 
 	// RoleKubeconfig is the Secret with the kubeconfig of a Cluster.
