@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
@@ -72,7 +73,7 @@ func publishes(m *unstructured.Unstructured) bool {
 // resource controls it: anybody could use its name.
 func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	name := scope.ConnectionSecretName(p.Import)
+	name := ownership.ConnectionSecretName(p.Import)
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider has not published credentials yet")

@@ -31,6 +31,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -216,7 +217,7 @@ type watches struct {
 
 // importOfLabels maps an object to the import that its labels name.
 func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: scope.ImportNamedBy(o)}}
+	return []reconcile.Request{{NamespacedName: ownership.ImportNamedBy(o)}}
 }
 
 func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {

@@ -4,11 +4,8 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -62,6 +60,7 @@ func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) erro
 // and may do more than observe.
 func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
 	kind := reflection.Kinds(p.Wanted.Cloud)[0]
+	_, namespaced, _ := p.Served.Managed(kind)
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		mapping, err := r.mapper.RESTMapping(gk)
 		if err != nil {
@@ -84,7 +83,7 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 			if err != nil {
 				return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 			}
-			if manages(other, p, id) {
+			if ownership.Manages(other, p.Wanted, namespaced, id) {
 				p.RequeueSoon(scope.Retry)
 				return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
 					"Another %s of Crossplane represents this cluster and may change it", gk.Kind)
@@ -106,88 +105,10 @@ func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind
 	})
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		m, ok := o.(*metav1.PartialObjectMetadata)
-		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && hasName(m, of) {
+		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && ownership.HasName(m, of) {
 			found = append(found, client.ObjectKeyFromObject(m))
 		}
 		return nil
 	})
 	return found, err //nolint:wrapcheck // The caller says what was listed.
-}
-
-// externalName is the name of a managed resource in its cloud.
-func externalName(m client.Object) string {
-	return cmp.Or(m.GetAnnotations()[reflection.ExternalNameAnnotation], m.GetName())
-}
-
-// hasName reports whether a managed resource has the name of a cluster. Azure's names have no case.
-func hasName(m client.Object, of reflection.Import) bool {
-	name := externalName(m)
-	return name == of.ClusterName || of.Cloud == reflection.AKS && strings.EqualFold(name, of.ClusterName)
-}
-
-// manages reports whether a foreign managed resource, with the cluster's name, represents the cluster and may do
-// more than observe. A name means nothing without the account, which comes from the provider configuration: a tenant
-// with another configuration could block everybody's import by name. By the observed ID it counts also with another
-// configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a
-// tenant can present anybody's ID. See sameCluster.
-func manages(other *unstructured.Unstructured, p *scope.Scope, id string) bool {
-	if slices.Equal(managementPolicies(other), []string{"Observe"}) || !hasName(other, p.Wanted) {
-		return false
-	}
-	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
-	if newConfigKey(other) == configOfImport(p.Wanted, namespaced) {
-		return samePlace(other, p.Wanted)
-	}
-	near := other.GetNamespace() == "" || other.GetNamespace() == p.Import.Namespace
-	return near && id != "" && strings.EqualFold(observedID(other), id)
-}
-
-// observedID is the cluster ID that a managed resource reports.
-func observedID(m *unstructured.Unstructured) string {
-	field := "id"
-	if reflection.EKSCluster.Is(m.GroupVersionKind().GroupKind()) {
-		field = "arn" // The id is the name.
-	}
-	id, _, _ := unstructured.NestedString(m.Object, "status", "atProvider", field)
-	return id
-}
-
-// configKey identifies a provider configuration.
-type configKey struct {
-	// legacy ones are in another API group.
-	legacy                bool
-	kind, namespace, name string
-}
-
-// newConfigKey is the provider configuration that a managed resource uses, with the defaults of Crossplane's providers.
-func newConfigKey(m *unstructured.Unstructured) configKey {
-	ref, _, _ := unstructured.NestedStringMap(m.Object, "spec", "providerConfigRef")
-	c := configKey{kind: "ProviderConfig", name: cmp.Or(ref["name"], "default")}
-	if c.legacy = !strings.Contains(m.GroupVersionKind().Group, ".m."); c.legacy {
-		return c
-	}
-	if c.kind = cmp.Or(ref["kind"], "ClusterProviderConfig"); c.kind == "ProviderConfig" {
-		c.namespace = m.GetNamespace()
-	}
-	return c
-}
-
-// configOfImport is the provider configuration of an import whose managed resources are namespaced, or not.
-func configOfImport(w reflection.Import, namespaced bool) configKey {
-	c := configKey{legacy: !namespaced, kind: w.ProviderConfig.Kind, name: w.ProviderConfig.Name}
-	if namespaced && c.kind == "ProviderConfig" {
-		c.namespace = w.Namespace
-	}
-	return c
-}
-
-// samePlace reports whether a managed resource is for the import's place, or names none.
-func samePlace(m *unstructured.Unstructured, w reflection.Import) bool {
-	for field, want := range map[string]string{"region": w.Region, "resourceGroupName": w.ResourceGroupName, "location": w.Location} {
-		got, _, err := unstructured.NestedString(m.Object, "spec", "forProvider", field)
-		if want != "" && err == nil && got != "" && !strings.EqualFold(got, want) {
-			return false
-		}
-	}
-	return true
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -154,7 +155,7 @@ func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKi
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			of := identity{scope.ImportNamedBy(o), types.UID(o.GetLabels()[fleetv1alpha1.ImportUIDLabel])}
+			of := identity{ownership.ImportNamedBy(o), types.UID(o.GetLabels()[fleetv1alpha1.ImportUIDLabel])}
 			if of.Name != "" && of.Namespace != "" {
 				into[of], some = true, true
 			}

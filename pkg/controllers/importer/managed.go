@@ -19,6 +19,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -132,19 +133,10 @@ func isBorn(m *unstructured.Unstructured) bool {
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
 }
 
-// managementPolicies are the managementPolicies of a managed resource. None means all.
-func managementPolicies(m *unstructured.Unstructured) []string {
-	policies, _, err := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
-	if err != nil {
-		return nil
-	}
-	return policies
-}
-
 // verifyManaged returns what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller
 // ignores policies, writes nothing to the cloud under any.
 func verifyManaged(m *unstructured.Unstructured) error {
-	policies := managementPolicies(m)
+	policies := ownership.ManagementPolicies(m)
 	if reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
 		if len(policies) == 0 || slices.Equal(policies, []string{"*"}) {
 			return nil

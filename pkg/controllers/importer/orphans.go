@@ -6,20 +6,17 @@ package importer
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
-	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // deleteOrphans removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import
@@ -97,7 +94,7 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
-			inferSpec(&add(types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])).Spec, &list.Items[i])
+			ownership.InferSpec(&add(types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])).Spec, &list.Items[i])
 		}
 	}
 	if withSecret {
@@ -124,45 +121,13 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.NamespacedName) (types.UID, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	name := scope.KubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
+	name := ownership.KubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("cannot get Secret %q: %w", name, err)
 	}
-	if scope.ImportNamedBy(secret) != key {
+	if ownership.ImportNamedBy(secret) != key {
 		return "", nil
 	}
 	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil
-}
-
-// inferSpec fills a spec from what an object reveals about it.
-func inferSpec(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
-	gk := o.GroupVersionKind().GroupKind()
-	for _, name := range reflection.Clouds() {
-		kinds := reflection.Kinds(name)
-		managed := slices.ContainsFunc(kinds, func(k reflection.Kind) bool { return k.Is(gk) })
-		if !managed && !slices.ContainsFunc(providerKinds(name), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk }) {
-			continue
-		}
-		cluster := ""
-		if kinds[0].Is(gk) {
-			cluster = o.GetAnnotations()[reflection.ExternalNameAnnotation]
-		}
-		switch {
-		case name == reflection.EKS && (spec.EKS == nil || cluster != ""):
-			spec.EKS = &fleetv1alpha1.EKSImport{ClusterName: cluster}
-		case name == reflection.AKS && (spec.AKS == nil || cluster != ""):
-			spec.AKS = &fleetv1alpha1.AKSImport{ClusterName: cluster}
-		case name == reflection.GKE && (spec.GKE == nil || cluster != ""):
-			spec.GKE = &fleetv1alpha1.GKEImport{ClusterName: cluster}
-		}
-	}
-}
-
-// refersTo reports whether a Cluster or a MachinePool refers to an object of a kind.
-func refersTo(o *unstructured.Unstructured, kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(cascades(o.GroupVersionKind().GroupKind()), func(field []string) bool {
-		ref, _, err := unstructured.NestedStringMap(o.Object, field...)
-		return err == nil && ref["kind"] == kind.Kind && ref["apiGroup"] == kind.Group
-	})
 }

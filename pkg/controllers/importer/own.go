@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -26,7 +26,7 @@ import (
 // neither trusted nor deleted.
 func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(labelled, func(o unstructured.Unstructured) bool {
-		if p.IsOurs(&o) && p.Wanted.Makes(&o) {
+		if ownership.MadeBy(&o, p.Wanted) {
 			return false
 		}
 		if !p.Strangers[scope.NewObjectKey(&o)] {
@@ -39,27 +39,15 @@ func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) [
 	})
 }
 
-// cascades are the fields of a Cluster and a MachinePool that name what Cluster API core deletes with them.
-func cascades(gk schema.GroupKind) [][]string {
-	switch gk {
-	case clusterv1.GroupVersion.WithKind("Cluster").GroupKind():
-		return [][]string{{"spec", "infrastructureRef"}, {"spec", "controlPlaneRef"}}
-	case clusterv1.GroupVersion.WithKind("MachinePool").GroupKind():
-		return [][]string{{"spec", "template", "spec", "infrastructureRef"}, {"spec", "template", "spec", "bootstrap", "configRef"}}
-	default:
-		return nil
-	}
-}
-
 // verifyCascade checks, before an object is deleted or core may finish its deletion, that what core deletes with it
 // belongs to the import, or does not exist.
 func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
 	nodes, _, err := unstructured.NestedSlice(o.Object, "status", "nodeRefs")
-	if (err != nil || len(nodes) > 0) && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
+	if (err != nil || len(nodes) > 0) && len(ownership.Cascades(o.GroupVersionKind().GroupKind())) > 0 {
 		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
 			"%s %q names Nodes in its status, which Cluster API core would delete; it is not deleted", o.GetKind(), o.GetName())
 	}
-	for _, field := range cascades(o.GroupVersionKind().GroupKind()) {
+	for _, field := range ownership.Cascades(o.GroupVersionKind().GroupKind()) {
 		ref, _, err := unstructured.NestedStringMap(o.Object, field...)
 		if err == nil && len(ref) == 0 {
 			continue
@@ -94,5 +82,5 @@ func (h *hubObjects) refersToOwn(ctx context.Context, p *scope.Scope, namespace 
 	case err != nil:
 		return false, fmt.Errorf("cannot get %s %q: %w", ref["kind"], ref["name"], err)
 	}
-	return p.IsOurs(there) && p.Wanted.Makes(there), nil
+	return ownership.MadeBy(there, p.Wanted), nil
 }

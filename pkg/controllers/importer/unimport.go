@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -83,17 +84,12 @@ func (r *Reconciler) revoke(ctx context.Context, p *scope.Scope) error {
 	return r.setFinalizer(ctx, p, false)
 }
 
-// providerKinds are the kinds of a cloud's provider of Cluster API, in the order of their creation.
-func providerKinds(name reflection.Cloud) []schema.GroupVersionKind {
-	return slices.DeleteFunc(reflection.ReflectedKinds(name), func(k schema.GroupVersionKind) bool { return k.Group == clusterv1.GroupVersion.Group })
-}
-
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
 // between. It does what can be done, and returns how many objects of which kind block the rest. Everything is read from
 // the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (left int, what string, err error) {
 	core := slices.DeleteFunc(reflection.ReflectedKinds(p.Wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
-	providers := providerKinds(p.Wanted.Cloud)
+	providers := ownership.ProviderKinds(p.Wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
 		what  string
