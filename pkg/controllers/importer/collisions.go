@@ -55,18 +55,14 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 		return fmt.Errorf("cannot list ClusterImports: %w", err)
 	}
 	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
-	for i := range all.Items {
-		other := &all.Items[i]
-		if !ownership.SameCluster(p.Import, other, namespaced) || !ownership.IsOlder(other, p.Import) ||
-			ownership.IsRevoked(other) || !ownership.Counts(other, p.Import.Namespace, p.ConfigAllows) {
-			continue
-		}
-		which := "in another namespace"
-		if other.Namespace == p.Import.Namespace {
-			which = fmt.Sprintf("%q", other.Name)
-		}
-		p.RequeueSoon(scope.Retry)
-		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+	other, found := ownership.ImportedBefore(p.Import, all.Items, namespaced, p.ConfigAllows)
+	if !found {
+		return nil
 	}
-	return nil
+	which := "in another namespace"
+	if other.Namespace == p.Import.Namespace {
+		which = fmt.Sprintf("%q", other.Name)
+	}
+	p.RequeueSoon(scope.Retry)
+	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
 }

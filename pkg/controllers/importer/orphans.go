@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -30,13 +31,13 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName
 		return false, err
 	}
 	for _, orphan := range orphans {
-		if orphan.UID == there {
+		if orphan.Import.UID == there {
 			continue
 		}
-		n, _, err := r.takeEverythingBack(ctx, scope.New(orphan))
+		n, _, err := r.takeEverythingBack(ctx, orphan)
 		if err != nil {
 			return false, fmt.Errorf(
-				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.UID, err)
+				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.Import.UID, err)
 		}
 		left = left || n > 0
 	}
@@ -77,16 +78,9 @@ func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
 		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(scope.Retry)
 }
 
-// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels. Of their spec they have
-// what un-import needs: the cloud, and the name of the cluster there.
-func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*fleetv1alpha1.ClusterImport, error) {
-	found := map[types.UID]*fleetv1alpha1.ClusterImport{}
-	add := func(uid types.UID) *fleetv1alpha1.ClusterImport {
-		if found[uid] == nil {
-			found[uid] = &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
-		}
-		return found[uid]
-	}
+// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels as far as un-import needs.
+func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*scope.Scope, error) {
+	left := map[types.UID][]*unstructured.Unstructured{}
 	for _, gvk := range r.watched() {
 		list := unstructuredList(gvk)
 		labels := client.MatchingLabels{fleetv1alpha1.ImportNamespaceLabel: key.Namespace, fleetv1alpha1.ImportNameLabel: key.Name}
@@ -94,7 +88,8 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
-			ownership.InferSpec(&add(types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])).Spec, &list.Items[i])
+			uid := types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])
+			left[uid] = append(left[uid], &list.Items[i])
 		}
 	}
 	if withSecret {
@@ -102,16 +97,15 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 		if err != nil {
 			return nil, err
 		}
-		if uid != "" {
-			add(uid)
+		if _, found := left[uid]; uid != "" && !found {
+			left[uid] = nil // The Secret is all that is left.
 		}
 	}
-	var all []*fleetv1alpha1.ClusterImport
-	for _, imp := range found {
-		if imp.Spec.EKS == nil && imp.Spec.AKS == nil && imp.Spec.GKE == nil {
-			imp.Spec.EKS = &fleetv1alpha1.EKSImport{} // Core's objects alone are left: they are the same for every cloud.
-		}
-		all = append(all, imp)
+	var all []*scope.Scope
+	for uid, objects := range left {
+		p := scope.New(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}})
+		p.Wanted.Cloud, p.Wanted.ClusterName = ownership.InferCluster(objects)
+		all = append(all, p)
 	}
 	return all, nil
 }

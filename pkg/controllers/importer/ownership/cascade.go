@@ -4,13 +4,13 @@
 package ownership
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -26,28 +26,29 @@ func Cascades(gk schema.GroupKind) [][]string {
 	}
 }
 
-// InferSpec fills a spec from what an object reveals about it.
-func InferSpec(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
-	gk := o.GroupVersionKind().GroupKind()
-	for _, name := range reflection.Clouds() {
-		kinds := reflection.Kinds(name)
-		managed := slices.ContainsFunc(kinds, func(k reflection.Kind) bool { return k.Is(gk) })
-		if !managed && !slices.ContainsFunc(ProviderKinds(name), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk }) {
-			continue
+// InferCluster reconstructs the cloud of an import, and the name of its cluster there, from what it has left. Without an
+// object that reveals it, any cloud will do: those of Cluster API core are the same for all. The name is empty unless a
+// managed resource of the cluster is left.
+func InferCluster(left []*unstructured.Unstructured) (cloud reflection.Cloud, clusterName string) {
+	for _, cloud := range reflection.Clouds() {
+		revealing := slices.DeleteFunc(slices.Clone(left), func(o *unstructured.Unstructured) bool { return !reveals(o, cloud) })
+		for _, o := range revealing {
+			if reflection.Kinds(cloud)[0].Is(o.GroupVersionKind().GroupKind()) {
+				clusterName = cmp.Or(o.GetAnnotations()[reflection.ExternalNameAnnotation], clusterName)
+			}
 		}
-		cluster := ""
-		if kinds[0].Is(gk) {
-			cluster = o.GetAnnotations()[reflection.ExternalNameAnnotation]
-		}
-		switch {
-		case name == reflection.EKS && (spec.EKS == nil || cluster != ""):
-			spec.EKS = &fleetv1alpha1.EKSImport{ClusterName: cluster}
-		case name == reflection.AKS && (spec.AKS == nil || cluster != ""):
-			spec.AKS = &fleetv1alpha1.AKSImport{ClusterName: cluster}
-		case name == reflection.GKE && (spec.GKE == nil || cluster != ""):
-			spec.GKE = &fleetv1alpha1.GKEImport{ClusterName: cluster}
+		if len(revealing) > 0 {
+			return cloud, clusterName
 		}
 	}
+	return reflection.Clouds()[0], ""
+}
+
+// reveals reports whether an object is one that imports of a cloud make, or refers to one.
+func reveals(o *unstructured.Unstructured, cloud reflection.Cloud) bool {
+	gk := o.GroupVersionKind().GroupKind()
+	return slices.ContainsFunc(reflection.Kinds(cloud), func(k reflection.Kind) bool { return k.Is(gk) }) ||
+		slices.ContainsFunc(ProviderKinds(cloud), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk })
 }
 
 // refersTo reports whether a Cluster or a MachinePool refers to an object of a kind.

@@ -13,11 +13,26 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// SameCluster reports whether two imports are of the same cluster: by the cloud's ID, or else by what they name. Only
+// ImportedBefore finds an older import of the same cluster among all imports. configsAreNamespaced says that managed
+// resources are, and configAllows which namespaces may use the provider configuration; nil if that is not known.
+func ImportedBefore(
+	imp *fleetv1alpha1.ClusterImport, all []fleetv1alpha1.ClusterImport, configsAreNamespaced bool, configAllows func(namespace string) bool,
+) (*fleetv1alpha1.ClusterImport, bool) {
+	for i := range all {
+		other := &all[i]
+		mayUse := other.Namespace == imp.Namespace || configAllows == nil || configAllows(other.Namespace)
+		if mayUse && holdsObjects(other) && isOlder(other, imp) && sameCluster(imp, other, configsAreNamespaced) {
+			return other, true
+		}
+	}
+	return nil, false
+}
+
+// sameCluster reports whether two imports are of the same cluster: by the cloud's ID, or else by what they name. Only
 // imports with the same provider configuration are compared: with their own configuration, which can lead to their own
 // cloud, a tenant could present anybody's cluster ID and block its import. Provider configurations of one name in two
 // namespaces are two, unless the kind is cluster-scoped.
-func SameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) bool {
+func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) bool {
 	if a.UID == b.UID {
 		return false
 	}
@@ -40,23 +55,18 @@ func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
 	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
 }
 
-// Counts reports whether an import is relevant: it may use its provider configuration, and is not held by a foreign
-// finalizer alone. This does not wait for its status, which may never be written.
-func Counts(imp *fleetv1alpha1.ClusterImport, beside string, configAllows func(namespace string) bool) bool {
+// holdsObjects reports whether an import can have objects: a foreign finalizer alone does not hold it, and it has not
+// removed them because it may no longer use its provider configuration. This does not wait for its status, which may
+// never be written.
+func holdsObjects(imp *fleetv1alpha1.ClusterImport) bool {
 	if !imp.DeletionTimestamp.IsZero() && !slices.Contains(imp.Finalizers, fleetv1alpha1.ImportFinalizer) {
 		return false
 	}
-	return imp.Namespace == beside || configAllows == nil || configAllows(imp.Namespace)
-}
-
-// IsRevoked reports whether an import may no longer use its provider configuration, and so has removed what it created.
-func IsRevoked(imp *fleetv1alpha1.ClusterImport) bool {
 	c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionPreflight)
-	return c != nil && c.Reason == fleetv1alpha1.ReasonProviderConfigNotAllowed
+	return c == nil || c.Reason != fleetv1alpha1.ReasonProviderConfigNotAllowed
 }
 
-// IsOlder reports whether an import was created before another.
-func IsOlder(a, b *fleetv1alpha1.ClusterImport) bool {
+func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}

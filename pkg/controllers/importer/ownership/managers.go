@@ -29,7 +29,7 @@ func HasName(m metav1.Object, of reflection.Import) bool {
 // more than observe. A name means nothing without the account, which comes from the provider configuration: a tenant
 // with another configuration could block everybody's import by name. By the observed ID it counts also with another
 // configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a
-// tenant can present anybody's ID. See SameCluster.
+// tenant can present anybody's ID. See sameCluster.
 func Manages(other *unstructured.Unstructured, imp reflection.Import, namespaced bool, id string) bool {
 	if slices.Equal(ManagementPolicies(other), []string{"Observe"}) || !HasName(other, imp) {
 		return false

@@ -156,7 +156,8 @@ func TestNamesOfAzureHaveNoCase(t *testing.T) {
 		if got := ownership.HasName(other, ownership.WantedImport(newImport(aks, "Shop", "1"))); got != aks {
 			t.Errorf("AKS %v: a managed resource for the cluster is found: %v", aks, got)
 		}
-		if got := ownership.SameCluster(newImport(aks, "Shop", "1"), newImport(aks, "shop", "2"), true); got != aks {
+		older := []fleetv1alpha1.ClusterImport{*newImport(aks, "Shop", "1")}
+		if _, got := ownership.ImportedBefore(newImport(aks, "shop", "2"), older, true, nil); got != aks {
 			t.Errorf("AKS %v: two imports are of one cluster: %v", aks, got)
 		}
 	}
