@@ -10,7 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,4 +68,95 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 	}
 	p.RequeueSoon(scope.Retry)
 	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+}
+
+// managedByCrossplane finds a foreign managed resource for the same cluster that may do more than observe. It
+// runs only until the import has its own: the list of a kind covers the whole hub.
+func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) error {
+	gvk, _, found := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
+	if !found {
+		return nil
+	}
+	ours := unstructuredList(gvk)
+	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
+		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+	}
+	if len(r.own(p, ours.Items)) > 0 {
+		return nil
+	}
+	return r.noOtherManages(ctx, p, "")
+}
+
+// observedElsewhere checks once more, with the cluster's observed ID, before the cluster is first reflected: a managed
+// resource under another provider configuration can stand for it.
+func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) error {
+	if p.Frozen {
+		return nil
+	}
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
+	switch err := r.owned.Get(ctx, p.Key(), cluster); {
+	case err == nil:
+		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("cannot get Cluster %q: %w", p.Key(), err)
+	}
+	return r.noOtherManages(ctx, p, p.Facts.ID)
+}
+
+// noOtherManages stops the pass if a foreign managed resource represents the cluster, whose ID may be unknown,
+// and may do more than observe.
+func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
+	kind := reflection.Kinds(p.Wanted.Cloud)[0]
+	_, namespaced, _ := p.Served.Managed(kind)
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		mapping, err := r.mapper.RESTMapping(gk)
+		if err != nil {
+			continue // It is not served.
+		}
+		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted)
+		if apierrors.IsForbidden(err) {
+			continue // The preflight checked the rights for the used group only.
+		}
+		if err != nil {
+			return fmt.Errorf("cannot list %s: %w", gk, err)
+		}
+		for _, key := range alike {
+			other := &unstructured.Unstructured{}
+			other.SetGroupVersionKind(mapping.GroupVersionKind)
+			err := r.live.Get(ctx, key, other)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
+			}
+			if ownership.Manages(other, p.Wanted, namespaced, id) {
+				p.RequeueSoon(scope.Retry)
+				return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
+					"Another %s of Crossplane represents this cluster and may change it", gk.Kind)
+			}
+		}
+	}
+	return nil
+}
+
+// ofThatName lists the managed resources of a kind with the name of a cluster, except those of imports. Only metadata
+// is read, a page at a time.
+func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, of reflection.Import) ([]client.ObjectKey, error) {
+	var found []client.ObjectKey
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(gvk)
+		err := h.live.List(ctx, page, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})
+		return page, err //nolint:wrapcheck // The caller's caller says what was listed.
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		m, ok := o.(*metav1.PartialObjectMetadata)
+		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && ownership.HasName(m, of) {
+			found = append(found, client.ObjectKeyFromObject(m))
+		}
+		return nil
+	})
+	return found, err //nolint:wrapcheck // The caller says what was listed.
 }

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -164,4 +165,110 @@ func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKi
 			return some, nil
 		}
 	}
+}
+
+// deleteOrphans removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import
+// of that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something
+// is left.
+//
+// The Secret with the kubeconfig is also looked up by name, unless mayHave says that the existing import has it.
+func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {
+	orphans, err := r.orphans(ctx, key, !mayHave)
+	if err != nil {
+		return false, err
+	}
+	for _, orphan := range orphans {
+		if orphan.Import.UID == there {
+			continue
+		}
+		n, _, err := r.takeEverythingBack(ctx, orphan)
+		if err != nil {
+			return false, fmt.Errorf(
+				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.Import.UID, err)
+		}
+		left = left || n > 0
+	}
+	return left, nil
+}
+
+// finalize handles a request for an import that does not exist.
+func (r *Reconciler) finalize(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+	r.forget(key)
+	if err := r.mayImport(ctx); err != nil {
+		if isProblem(err) {
+			return reconcile.Result{}, nil // It may remove nothing. When it may, leftovers finds what is left.
+		}
+		return reconcile.Result{}, err
+	}
+	// The cache may not have it yet.
+	there := &fleetv1alpha1.ClusterImport{}
+	if err := r.live.Get(ctx, key, there); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", key, err)
+	}
+	left, err := r.deleteOrphans(ctx, key, there.UID, mayHave(there))
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: scope.Retry}, nil
+	}
+	if left {
+		return reconcile.Result{RequeueAfter: scope.Retry}, err
+	}
+	return reconcile.Result{}, err
+}
+
+// checkPrevious checks that nothing of an earlier import of the same name blocks this one.
+func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
+	left, err := r.deleteOrphans(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
+	if err != nil || !left {
+		return err
+	}
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
+		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(scope.Retry)
+}
+
+// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels as far as un-import needs.
+func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*scope.Scope, error) {
+	left := map[types.UID][]*unstructured.Unstructured{}
+	for _, gvk := range r.watched() {
+		list := unstructuredList(gvk)
+		labels := client.MatchingLabels{fleetv1alpha1.ImportNamespaceLabel: key.Namespace, fleetv1alpha1.ImportNameLabel: key.Name}
+		if err := r.owned.List(ctx, list, labels); err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			uid := types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])
+			left[uid] = append(left[uid], &list.Items[i])
+		}
+	}
+	if withSecret {
+		uid, err := r.importOfKubeconfig(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if _, found := left[uid]; uid != "" && !found {
+			left[uid] = nil // The Secret is all that is left.
+		}
+	}
+	var all []*scope.Scope
+	for uid, objects := range left {
+		p := scope.New(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}})
+		p.Wanted.Cloud, p.Wanted.ClusterName = ownership.InferCluster(objects)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// importOfKubeconfig is the UID of the import of a name that created the kubeconfig of this name; "" if none did. A
+// Secret whose labels name another import is ignored.
+func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.NamespacedName) (types.UID, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	name := ownership.KubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("cannot get Secret %q: %w", name, err)
+	}
+	if ownership.ImportNamedBy(secret) != key {
+		return "", nil
+	}
+	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil
 }
