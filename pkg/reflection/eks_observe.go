@@ -25,8 +25,11 @@ var eksNames = grammar{
 
 func eksCloud() cloud {
 	return cloud{
-		grammar: eksNames,
-		kinds:   []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EKSFargateProfile, EC2VPC, EC2Subnet, EC2RouteTable},
+		name: EKS, grammar: eksNames,
+		// No ClusterImport can name Fargate profiles, so a hub need not serve or grant them.
+		kinds:      []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EC2VPC, EC2Subnet, EC2RouteTable},
+		placeField: "region", idField: "arn", // The id is the name.
+		writesNothing: EKSClusterAuth,
 		reflected: reflectedKinds{
 			identity:     infrastructure("v1beta2", "AWSClusterStaticIdentity"),
 			infraCluster: infrastructure("v1beta2", "AWSManagedCluster"),
@@ -42,7 +45,7 @@ func eksCloud() cloud {
 
 func (w *wanter) eks(observed Observed) {
 	region := func(more ...string) map[string]any {
-		out := map[string]any{"region": w.imp.Region}
+		out := map[string]any{"region": w.imp.Place}
 		for i := 0; i+1 < len(more); i += 2 {
 			out[more[i]] = more[i+1]
 		}
@@ -128,7 +131,7 @@ func (r *reader) eks(b block) error {
 		return err
 	}
 	vpc, network := b.block("vpcConfig"), b.block("kubernetesNetworkConfig")
-	f.Endpoint, f.Location = endpoint, r.imp.Region
+	f.Endpoint, f.Location = endpoint, r.imp.Place
 	f.Version, f.Status = b.text("version"), b.text("status")
 	f.Created = b.time("createdAt")
 	f.RoleName = roleName(b.text("roleArn"))
@@ -164,8 +167,8 @@ func (r *reader) eksIdentity(b block) error {
 	arn := b.text("arn")
 	// arn:<partition>:eks:<region>:<account>:cluster/<name>
 	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) != 6 || parts[3] != r.imp.Region || parts[5] != "cluster/"+r.imp.ClusterName {
-		return fmt.Errorf("cannot import EKS cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Region, clean(arn))
+	if len(parts) != 6 || parts[3] != r.imp.Place || parts[5] != "cluster/"+r.imp.ClusterName {
+		return fmt.Errorf("cannot import EKS cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Place, clean(arn))
 	}
 	r.facts.ID, r.facts.Account = arn, parts[4]
 	return nil

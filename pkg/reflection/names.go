@@ -44,12 +44,16 @@ var (
 // owner of the imported cluster writes, are checked against it as well.
 type grammar struct {
 	cluster, pool, place *regexp.Regexp
+	// caseless says that names have no case: "Shop" is "shop".
+	caseless bool
 	// azureRegion is nil where the place is, or has, the region.
 	azureRegion *regexp.Regexp
 	placeName   string
 	// poolLabel is the Node label that names a Node's pool.
 	poolLabel string
 }
+
+func (g grammar) same(a, b string) bool { return a == b || g.caseless && strings.EqualFold(a, b) }
 
 const hashLength = 12
 

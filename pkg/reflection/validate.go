@@ -35,8 +35,8 @@ func (i Import) validateIdentifiers() error {
 	if !g.cluster.MatchString(i.ClusterName) {
 		return fmt.Errorf("%q is not the name of an %s cluster", i.ClusterName, i.Cloud)
 	}
-	if !g.place.MatchString(i.place()) {
-		return fmt.Errorf("%q is not a %s", i.place(), g.placeName)
+	if !g.place.MatchString(i.Place) {
+		return fmt.Errorf("%q is not a %s", i.Place, g.placeName)
 	}
 	if g.azureRegion != nil && !g.azureRegion.MatchString(i.AzureRegion) {
 		return fmt.Errorf("%q is not a region of Azure, as westeurope: delete this ClusterImport and create another one", i.AzureRegion)

@@ -153,7 +153,7 @@ func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind
 	})
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		m, ok := o.(*metav1.PartialObjectMetadata)
-		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && ownership.HasName(m, of) {
+		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && of.Names(m) {
 			found = append(found, client.ObjectKeyFromObject(m))
 		}
 		return nil

@@ -5,7 +5,6 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -111,35 +110,26 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// everyKind lists the kinds that imports can create and that the hub serves, the managed resources first: they reveal
-// the name of the cluster.
+// everyKind lists the kinds that imports can create and that the hub serves.
 func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
-	var all []schema.GroupVersionKind
-	add := func(gk schema.GroupKind, versions ...string) error {
-		mapping, err := r.mapper.RESTMapping(gk, versions...)
+	all, reflected := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}, reflection.CoreKinds()
+	for _, name := range reflection.Clouds() {
+		managed, err := r.servedManagedKinds(name)
+		if err != nil {
+			return nil, err
+		}
+		all, reflected = append(all, managed...), append(reflected, reflection.ProviderKinds(name)...)
+	}
+	for _, gvk := range reflected {
+		_, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if err != nil && !meta.IsNoMatchError(err) {
-			return fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+			return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gvk, err)
 		}
-		if err == nil && !slices.Contains(all, mapping.GroupVersionKind) {
-			all = append(all, mapping.GroupVersionKind)
-		}
-		return nil
-	}
-	for _, name := range reflection.Clouds() {
-		for _, kind := range madeKinds(name) {
-			if err := errors.Join(add(kind.Namespaced()), add(kind.Legacy())); err != nil {
-				return nil, err
-			}
+		if err == nil {
+			all = append(all, gvk)
 		}
 	}
-	for _, name := range reflection.Clouds() {
-		for _, gvk := range reflection.ReflectedKinds(name) {
-			if err := add(gvk.GroupKind(), gvk.Version); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return append(all, corev1.SchemeGroupVersion.WithKind("Secret")), nil
+	return all, nil
 }
 
 // identitiesIn adds the imports that a kind's objects name as owner, and reports whether there are any.

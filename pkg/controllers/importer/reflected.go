@@ -112,19 +112,13 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflec
 	return r.updateStatus(ctx, there, o.Status)
 }
 
-// deleteForMoveAnnotation is the one with which clusterctl move announces that it deletes an object.
-const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
-
 // removeReflection deletes a reflection, for which the admission policies require an annotation.
 func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstructured) error {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
 	marks := map[string]string{takeover.AllowUnimportAnnotation: o.GetLabels()[fleetv1alpha1.ImportUIDLabel]}
-	if o.GetKind() == "AzureManagedMachinePool" {
-		// Without it, the provider's webhook refuses to delete the last pool in System mode before the Cluster.
-		marks[deleteForMoveAnnotation] = ""
-	}
+	maps.Copy(marks, reflection.RemovalAnnotations(o))
 	if marked := labels.Merge(o.GetAnnotations(), marks); !maps.Equal(marked, o.GetAnnotations()) {
 		if err := h.mergePatch(ctx, o, map[string]any{"metadata": map[string]any{"annotations": marks}}); err != nil {
 			return err

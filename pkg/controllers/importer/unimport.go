@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -88,8 +87,7 @@ func (r *Reconciler) revoke(ctx context.Context, p *scope.Scope) error {
 // between. It does what can be done, and returns how many objects of which kind block the rest. Everything is read from
 // the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (left int, what string, err error) {
-	core := slices.DeleteFunc(reflection.ReflectedKinds(p.Wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
-	providers := ownership.ProviderKinds(p.Wanted.Cloud)
+	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(p.Wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
 		what  string
@@ -203,7 +201,7 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int,
 
 // servedManagedKinds are the kinds of a cloud's managed resources that the hub serves.
 func (r *Reconciler) servedManagedKinds(cloud reflection.Cloud) (kinds []schema.GroupVersionKind, err error) {
-	for _, kind := range madeKinds(cloud) {
+	for _, kind := range reflection.Kinds(cloud) {
 		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 			mapping, err := r.mapper.RESTMapping(gk)
 			if meta.IsNoMatchError(err) {

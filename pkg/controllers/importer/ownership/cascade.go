@@ -33,7 +33,7 @@ func InferCluster(left []*unstructured.Unstructured) (cloud reflection.Cloud, cl
 	for _, cloud := range reflection.Clouds() {
 		revealing := slices.DeleteFunc(slices.Clone(left), func(o *unstructured.Unstructured) bool { return !reveals(o, cloud) })
 		for _, o := range revealing {
-			if reflection.Kinds(cloud)[0].Is(o.GroupVersionKind().GroupKind()) {
+			if reflection.IsCluster(o) {
 				clusterName = cmp.Or(o.GetAnnotations()[reflection.ExternalNameAnnotation], clusterName)
 			}
 		}
@@ -48,7 +48,7 @@ func InferCluster(left []*unstructured.Unstructured) (cloud reflection.Cloud, cl
 func reveals(o *unstructured.Unstructured, cloud reflection.Cloud) bool {
 	gk := o.GroupVersionKind().GroupKind()
 	return slices.ContainsFunc(reflection.Kinds(cloud), func(k reflection.Kind) bool { return k.Is(gk) }) ||
-		slices.ContainsFunc(ProviderKinds(cloud), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk })
+		slices.ContainsFunc(reflection.ProviderKinds(cloud), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk })
 }
 
 // refersTo reports whether a Cluster or a MachinePool refers to an object of a kind.
@@ -57,9 +57,4 @@ func refersTo(o *unstructured.Unstructured, kind schema.GroupVersionKind) bool {
 		ref, _, err := unstructured.NestedStringMap(o.Object, field...)
 		return err == nil && ref["kind"] == kind.Kind && ref["apiGroup"] == kind.Group
 	})
-}
-
-// ProviderKinds are the kinds of a cloud's provider of Cluster API, in the order of their creation.
-func ProviderKinds(name reflection.Cloud) []schema.GroupVersionKind {
-	return slices.DeleteFunc(reflection.ReflectedKinds(name), func(k schema.GroupVersionKind) bool { return k.Group == clusterv1.GroupVersion.Group })
 }

@@ -46,7 +46,7 @@ func TestInferCluster(t *testing.T) {
 				check(gk.String()+" without a name", cloud, name, object(reflection.Kinds(cloud)[0].Legacy(), name), object(gk, ""))
 			}
 		}
-		for _, gvk := range ownership.ProviderKinds(cloud) {
+		for _, gvk := range reflection.ProviderKinds(cloud) {
 			check(gvk.Kind, cloud, "", object(gvk.GroupKind(), "prod"))
 			for _, kind := range []string{"Cluster", "MachinePool"} {
 				gk := clusterv1.GroupVersion.WithKind(kind).GroupKind()

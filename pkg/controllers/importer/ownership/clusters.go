@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // ImportedBefore finds an older import of the same cluster among all imports. configsAreNamespaced says that managed
@@ -36,23 +35,15 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 	if a.UID == b.UID {
 		return false
 	}
-	configA, configB := WantedImport(a).ProviderConfig, WantedImport(b).ProviderConfig
-	if a.Namespace != b.Namespace && (configA != configB || configsAreNamespaced && configA.Kind == "ProviderConfig") {
+	wantedA, wantedB := WantedImport(a), WantedImport(b)
+	sameConfig := wantedA.ProviderConfig == wantedB.ProviderConfig
+	if a.Namespace != b.Namespace && (!sameConfig || configsAreNamespaced && wantedA.ProviderConfig.Kind == "ProviderConfig") {
 		return false
 	}
 	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && strings.EqualFold(a.Status.Observed.ID, b.Status.Observed.ID) {
 		return true
 	}
-	return identifiers(a) == identifiers(b)
-}
-
-// identifiers are all fields of the spec that identify the cluster.
-func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
-	w := WantedImport(imp)
-	if w.Cloud == reflection.AKS { // Azure's names have no case.
-		w.ResourceGroupName, w.ClusterName = strings.ToLower(w.ResourceGroupName), strings.ToLower(w.ClusterName)
-	}
-	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
+	return sameConfig && wantedA.NamesSame(wantedB)
 }
 
 // holdsObjects reports whether an import can have objects: a foreign finalizer alone does not hold it, and it has not

@@ -8,22 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
-
-// externalName is the name of a managed resource in its cloud.
-func externalName(m metav1.Object) string {
-	return cmp.Or(m.GetAnnotations()[reflection.ExternalNameAnnotation], m.GetName())
-}
-
-// HasName reports whether a managed resource has the name of a cluster. Azure's names have no case.
-func HasName(m metav1.Object, of reflection.Import) bool {
-	name := externalName(m)
-	return name == of.ClusterName || of.Cloud == reflection.AKS && strings.EqualFold(name, of.ClusterName)
-}
 
 // Manages reports whether a foreign managed resource, with the cluster's name, represents the cluster and may do
 // more than observe. A name means nothing without the account, which comes from the provider configuration: a tenant
@@ -31,24 +19,14 @@ func HasName(m metav1.Object, of reflection.Import) bool {
 // configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a
 // tenant can present anybody's ID. See sameCluster.
 func Manages(other *unstructured.Unstructured, imp reflection.Import, namespaced bool, id string) bool {
-	if slices.Equal(ManagementPolicies(other), []string{"Observe"}) || !HasName(other, imp) {
+	if slices.Equal(ManagementPolicies(other), []string{"Observe"}) || !imp.Names(other) {
 		return false
 	}
 	if newConfigKey(other) == configOfImport(imp, namespaced) {
-		return samePlace(other, imp)
+		return imp.IsAt(other)
 	}
 	near := other.GetNamespace() == "" || other.GetNamespace() == imp.Namespace
-	return near && id != "" && strings.EqualFold(observedID(other), id)
-}
-
-// observedID is the cluster ID that a managed resource reports.
-func observedID(m *unstructured.Unstructured) string {
-	field := "id"
-	if reflection.EKSCluster.Is(m.GroupVersionKind().GroupKind()) {
-		field = "arn" // The id is the name.
-	}
-	id, _, _ := unstructured.NestedString(m.Object, "status", "atProvider", field)
-	return id
+	return near && id != "" && strings.EqualFold(imp.ObservedID(other), id)
 }
 
 // configKey identifies a provider configuration.
@@ -78,17 +56,6 @@ func configOfImport(w reflection.Import, namespaced bool) configKey {
 		c.namespace = w.Namespace
 	}
 	return c
-}
-
-// samePlace reports whether a managed resource is for the import's place, or names none.
-func samePlace(m *unstructured.Unstructured, w reflection.Import) bool {
-	for field, want := range map[string]string{"region": w.Region, "resourceGroupName": w.ResourceGroupName, "location": w.Location} {
-		got, _, err := unstructured.NestedString(m.Object, "spec", "forProvider", field)
-		if want != "" && err == nil && got != "" && !strings.EqualFold(got, want) {
-			return false
-		}
-	}
-	return true
 }
 
 // ManagementPolicies are the managementPolicies of a managed resource. None means all.

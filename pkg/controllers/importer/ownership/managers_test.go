@@ -153,7 +153,7 @@ func TestNamesOfAzureHaveNoCase(t *testing.T) {
 		}
 		other := managedOfOthers(kind.Namespaced(), "customers", "ProviderConfig", "customer", nil)
 		other.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "shop"})
-		if got := ownership.HasName(other, ownership.WantedImport(newImport(aks, "Shop", "1"))); got != aks {
+		if got := ownership.WantedImport(newImport(aks, "Shop", "1")).Names(other); got != aks {
 			t.Errorf("AKS %v: a managed resource for the cluster is found: %v", aks, got)
 		}
 		older := []fleetv1alpha1.ClusterImport{*newImport(aks, "Shop", "1")}

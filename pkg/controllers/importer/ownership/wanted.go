@@ -34,12 +34,12 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 	}
 	switch {
 	case s.EKS != nil:
-		w.Region, w.ClusterName = s.EKS.Region, s.EKS.ClusterName
+		w.Place, w.ClusterName = s.EKS.Region, s.EKS.ClusterName
 		w.NodePools = append(w.NodePools, s.EKS.NodeGroupNames...)
 	case s.AKS != nil:
-		w.ResourceGroupName, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
+		w.Place, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
 	case s.GKE != nil:
-		w.Location, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
+		w.Place, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
 		w.DNSEndpoint = s.GKE.Endpoint == fleetv1alpha1.GKEEndpointDNS
 	}
 	slices.Sort(w.NodePools)
