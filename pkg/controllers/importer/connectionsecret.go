@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
-	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // connectionSecret reads a key of the connection Secret of the import's managed resource.
@@ -36,12 +35,12 @@ func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key 
 	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider publishes no %s", key)
 }
 
-// removeConnectionSecret deletes the Secret that the provider of AKS has published for a source that the spec no longer
-// names: it has the administrator's kubeconfig, and the provider itself deletes it only with its managed resource. The
-// managed resources of the other clouds publish nothing, or are deleted. As long as one asks for the Secret, because
-// something stops the import, the provider would write it again.
+// removeConnectionSecret deletes the Secret that a managed resource has published for a source that the spec no longer
+// names: that of AKS has the administrator's kubeconfig, and its provider deletes it only with the managed resource of
+// the cluster, which stays. As long as one asks for the Secret, because something stops the import, the provider would
+// write it again.
 func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope) error {
-	if p.Wanted.Cloud != reflection.AKS || slices.ContainsFunc(p.Managed, publishes) {
+	if slices.ContainsFunc(p.Managed, publishes) {
 		return nil
 	}
 	secret, err := r.getConnectionSecret(ctx, p)

@@ -260,14 +260,14 @@ users: [{name: u, user: %s}]
 		"File":          `{tokenFile: /var/run/secrets/token}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), fleetv1alpha1.ImportCloudAKS)
+			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), true)
 			problem, ok := errors.AsType[*condition.Error](err)
 			if !ok || problem.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
 				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
 			}
 		})
 	}
-	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), fleetv1alpha1.ImportCloudEKS)
+	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, 
 		if err != nil {
 			return nil, err
 		}
-		return r.sanitised(given, p.Import.Spec.Cloud())
+		return r.sanitised(given, p.Facts.AKS.AzureAD)
 	case fleetv1alpha1.KubeconfigSourceToken:
 		var content []byte
 		if content, err = r.secretKey(ctx, p, *k.TokenSecretRef); err == nil {
@@ -238,11 +238,11 @@ func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, 
 
 // sanitised removes what is not needed from a kubeconfig that was given. It is refused if it has what is refused
 // everywhere.
-func (r *kubeconfigs) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
+func (r *kubeconfigs) sanitised(given []byte, entraID bool) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
 	if err != nil {
 		hint := ""
-		if cloud == fleetv1alpha1.ImportCloudAKS {
+		if entraID {
 			hint = "; for a cluster with Entra ID use the source AzureServicePrincipal"
 		}
 		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s%s", err, hint)
@@ -284,7 +284,7 @@ func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdap
 			return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster's certificate authority is not base64")
 		}
 		cluster.CertificateAuthorityData = decoded
-	case p.Import.Spec.AKS != nil:
+	case p.Wanted.ConnectionSecretName != "":
 		published, err := r.publishedCluster(ctx, p)
 		if err != nil {
 			return nil, err
