@@ -52,6 +52,12 @@ func CoreKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{clusterKind, machinePoolKind}
 }
 
+// PlaceField is the field of forProvider that names the place of a cloud's cluster.
+func PlaceField(name Cloud) string {
+	c, _ := findCloud(name)
+	return c.placeField
+}
+
 // IsCluster reports whether a managed resource is a cluster.
 func IsCluster(mr *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(clouds, func(c cloud) bool { return c.kinds[0].Is(mr.GroupVersionKind().GroupKind()) })
@@ -86,8 +92,7 @@ func (i Import) NamesSame(other Import) bool {
 
 // IsAt reports whether a managed resource of the cluster's kind is for the place of the import, or names none.
 func (i Import) IsAt(mr *unstructured.Unstructured) bool {
-	c, _ := findCloud(i.Cloud)
-	place, _, _ := unstructured.NestedString(mr.Object, "spec", "forProvider", c.placeField)
+	place, _, _ := unstructured.NestedString(mr.Object, "spec", "forProvider", PlaceField(i.Cloud))
 	return place == "" || strings.EqualFold(place, i.Place)
 }
 
