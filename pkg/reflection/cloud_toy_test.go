@@ -20,7 +20,8 @@ func toyCloud() cloud {
 	return cloud{
 		name: Toy,
 		grammar: grammar{
-			cluster: name, pool: name, place: name, placeName: "location of Toy", caseless: true, poolLabel: "toy.example.org/pool",
+			cluster: name, pool: name, place: name, placeName: "location of Toy", caseless: true,
+			poolLabel: "toy.example.org/pool",
 		},
 		kinds:      []Kind{ToyCluster},
 		placeField: "location", idField: "uuid", listsPools: true,
@@ -54,7 +55,7 @@ func (r *reader) toy(b block) error {
 
 // toyCluster names the credentials that the provider must not find.
 func (r *reflector) toyCluster(b, _ *builder) {
-	b.set("spec.credentialsRef", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
+	b.set("spec.credentialsRef", map[string]any{"name": r.imp.deniedName(), "namespace": r.imp.Namespace})
 }
 
 func (r *reflector) toyControlPlane(b, _ *builder) { b.set("spec.version", r.facts.Version) }

@@ -18,12 +18,14 @@ import (
 // functions receive what they need. So the clouds do not depend on the table.
 var clouds = []cloud{eksCloud(), aksCloud(), gkeCloud()}
 
-func findCloud(name Cloud) (cloud, bool) {
-	i := slices.IndexFunc(clouds, func(c cloud) bool { return c.name == name })
-	if i < 0 {
-		return cloud{}, false
+// findCloud is empty for an unknown name.
+func findCloud(name Cloud) cloud {
+	for _, c := range clouds {
+		if c.name == name {
+			return c
+		}
 	}
-	return clouds[i], true
+	return cloud{}
 }
 
 // Clouds are those from which clusters can be imported.
@@ -42,9 +44,9 @@ func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
 
 // ProviderKinds are those of them that the cloud's provider of Cluster API has.
 func ProviderKinds(name Cloud) []schema.GroupVersionKind {
-	c, _ := findCloud(name)
-	k := c.reflected
-	return slices.DeleteFunc([]schema.GroupVersionKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool}, schema.GroupVersionKind.Empty)
+	k := findCloud(name).reflected
+	kinds := []schema.GroupVersionKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool}
+	return slices.DeleteFunc(kinds, schema.GroupVersionKind.Empty)
 }
 
 // CoreKinds are those of them that all clouds share.
@@ -53,10 +55,7 @@ func CoreKinds() []schema.GroupVersionKind {
 }
 
 // PlaceField is the field of forProvider that names the place of a cloud's cluster.
-func PlaceField(name Cloud) string {
-	c, _ := findCloud(name)
-	return c.placeField
-}
+func PlaceField(name Cloud) string { return findCloud(name).placeField }
 
 // IsCluster reports whether a managed resource is a cluster.
 func IsCluster(mr *unstructured.Unstructured) bool {
@@ -71,22 +70,22 @@ func WritesNothing(mr *unstructured.Unstructured) bool {
 
 // RemovalAnnotations are those without which a webhook of a provider refuses to delete a reflected object.
 func RemovalAnnotations(o *unstructured.Unstructured) map[string]string {
-	i := slices.IndexFunc(clouds, func(c cloud) bool { return c.reflected.infraPool == o.GroupVersionKind() })
-	if i < 0 {
-		return nil
+	for _, c := range clouds {
+		if c.reflected.infraPool == o.GroupVersionKind() {
+			return c.removal
+		}
 	}
-	return clouds[i].removal
+	return nil
 }
 
 // Names reports whether a managed resource of the cluster's kind has the name of the import's cluster in the cloud.
 func (i Import) Names(mr metav1.Object) bool {
-	c, _ := findCloud(i.Cloud)
-	return c.same(cmp.Or(mr.GetAnnotations()[ExternalNameAnnotation], mr.GetName()), i.ClusterName)
+	return findCloud(i.Cloud).same(cmp.Or(mr.GetAnnotations()[ExternalNameAnnotation], mr.GetName()), i.ClusterName)
 }
 
 // NamesSame reports whether two imports name the same cluster, if their providers see the same account.
 func (i Import) NamesSame(other Import) bool {
-	c, _ := findCloud(i.Cloud)
+	c := findCloud(i.Cloud)
 	return i.Cloud == other.Cloud && c.same(i.Place, other.Place) && c.same(i.ClusterName, other.ClusterName)
 }
 
@@ -98,16 +97,12 @@ func (i Import) IsAt(mr *unstructured.Unstructured) bool {
 
 // ObservedID is the cluster ID that a managed resource of the cluster's kind reports.
 func (i Import) ObservedID(mr *unstructured.Unstructured) string {
-	c, _ := findCloud(i.Cloud)
-	id, _, _ := unstructured.NestedString(mr.Object, "status", "atProvider", c.idField)
+	id, _, _ := unstructured.NestedString(mr.Object, "status", "atProvider", findCloud(i.Cloud).idField)
 	return id
 }
 
 // Kinds are the kinds of managed resources that imports of a cloud create, the cluster before what belongs to it.
-func Kinds(name Cloud) []Kind {
-	c, _ := findCloud(name)
-	return c.kinds
-}
+func Kinds(name Cloud) []Kind { return findCloud(name).kinds }
 
 // Makes reports whether the import creates objects of this kind, namespace and name. A copy, in another namespace or
 // under another name, has the same labels, but is not the import's.
@@ -115,7 +110,7 @@ func (i Import) Makes(o *unstructured.Unstructured) bool {
 	if o.GetNamespace() != "" && o.GetNamespace() != i.Namespace {
 		return false
 	}
-	c, _ := findCloud(i.Cloud)
+	c := findCloud(i.Cloud)
 	gk := o.GroupVersionKind().GroupKind()
 	switch gk {
 	case c.reflected.identity.GroupKind():

@@ -24,7 +24,7 @@ func Read(imp Import, observed Observed) (Facts, error) {
 		return Facts{}, err
 	}
 	r := &reader{imp: imp, observed: observed, facts: Facts{Cloud: imp.Cloud}}
-	c, _ := findCloud(imp.Cloud)
+	c := findCloud(imp.Cloud)
 	cluster := c.kinds[0]
 	b, ok := atProvider(r.observed.resources(imp, cluster)[imp.ClusterName], cluster.Kind, &r.notes)
 	if !ok {

@@ -28,8 +28,8 @@ func (i Import) Validate() error {
 }
 
 func (i Import) validateIdentifiers() error {
-	g, found := findCloud(i.Cloud)
-	if !found {
+	g := findCloud(i.Cloud)
+	if g.name == "" {
 		return fmt.Errorf("unknown cloud %q", i.Cloud)
 	}
 	if !g.cluster.MatchString(i.ClusterName) {

@@ -60,9 +60,6 @@ func configOfImport(w reflection.Import, namespaced bool) configKey {
 
 // ManagementPolicies are the managementPolicies of a managed resource. None means all.
 func ManagementPolicies(m *unstructured.Unstructured) []string {
-	policies, _, err := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
-	if err != nil {
-		return nil
-	}
+	policies, _, _ := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
 	return policies
 }
