@@ -15,6 +15,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// The kinds of managed resources for EKS.
+var (
+	EKSCluster        = Kind{"eks", "aws", "Cluster"}
+	EKSClusterAuth    = Kind{"eks", "aws", "ClusterAuth"}
+	EKSNodeGroup      = Kind{"eks", "aws", "NodeGroup"}
+	EKSFargateProfile = Kind{"eks", "aws", "FargateProfile"}
+	EC2VPC            = Kind{"ec2", "aws", "VPC"}
+	EC2Subnet         = Kind{"ec2", "aws", "Subnet"}
+	EC2RouteTable     = Kind{"ec2", "aws", "RouteTable"}
+)
+
+// Identifiers of AWS.
+var (
+	vpcID           = regexp.MustCompile(`^vpc-[0-9a-f]{8,32}$`)
+	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,32}$`)
+	routeTableID    = regexp.MustCompile(`^rtb-[0-9a-f]{8,32}$`)
+	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
+)
+
 var eksNames = grammar{
 	cluster:   regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),
 	pool:      regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),

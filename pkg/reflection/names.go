@@ -31,14 +31,6 @@ const (
 	maxLossy           = 200
 )
 
-// Identifiers of AWS.
-var (
-	vpcID           = regexp.MustCompile(`^vpc-[0-9a-f]{8,32}$`)
-	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,32}$`)
-	routeTableID    = regexp.MustCompile(`^rtb-[0-9a-f]{8,32}$`)
-	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
-)
-
 // grammar is a cloud's syntax of names. A name becomes a part of the identifier by which a provider looks a resource up
 // (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which the
 // owner of the imported cluster writes, are checked against it as well.
