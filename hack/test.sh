@@ -62,18 +62,20 @@ raced() {
   GORACE=atexit_sleep_ms=0 packages "$report" "$at_once" -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "$@"
 }
 
-# of_pkg PACKAGE...: these packages with the race detector, two at a time, and then their long tests without it. It runs
-# as a job, which does not inherit the trap.
+# of_pkg PACKAGE...: these packages with the race detector, two at a time, then their long tests without it, and then
+# the packages of module test with it. It runs as a job, which does not inherit the trap.
 of_pkg() {
   local failed=
   trap 'exit 130' INT
   raced inside 2 "$@" || failed=yes
   as_built packages long 2 -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
+  (cd test && raced fleets-raced 1 "${fleets_raced[@]}") || failed=yes
   [[ -z $failed ]]
 }
 
-# The packages of pkg run two at a time, and beside them all others, one after the other; both take about as long. One
-# group after the other would leave a processor idle while the last package of each group runs.
+# The packages of pkg run two at a time, and beside them all others but those of module test that want the race
+# detector, one after the other; both take about as long. One group after the other would leave a processor idle while
+# the last package of each group runs.
 unit() {
   echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
   local all inside outside plain fleets_plain fleets_raced gotestsum failed=
@@ -97,7 +99,6 @@ unit() {
   as_built packages plain 1 "${plain[@]}" || failed=yes
   (cd test && as_built packages fleets-plain 1 "${fleets_plain[@]}") || failed=yes
   raced outside 1 "${outside[@]}" || failed=yes
-  (cd test && raced fleets-raced 1 "${fleets_raced[@]}") || failed=yes
   modules || failed=yes
   wait "$beside" || failed=yes
   trap - EXIT
