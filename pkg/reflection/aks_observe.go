@@ -91,7 +91,7 @@ func (r *reader) aks(b block) error {
 	if f.ID, f.Account, err = aksID(r.imp, b); err != nil {
 		return err
 	}
-	if f.Endpoint, err = aksEndpoint(b); err != nil {
+	if f.Endpoint, err = r.aksEndpoint(b); err != nil {
 		return err
 	}
 	network := b.block("networkProfile")
@@ -109,12 +109,12 @@ func (r *reader) aks(b block) error {
 	return nil
 }
 
-// aksEndpoint prefers the private name of a private cluster: the public one, if there is any, leads to the same private
-// address.
-func aksEndpoint(b block) (Endpoint, error) {
+// aksEndpoint prefers the private name of a private cluster, unless the import says otherwise: the public one, if there
+// is any, leads to the same private address.
+func (r *reader) aksEndpoint(b block) (Endpoint, error) {
 	private := b.is("privateClusterEnabled")
 	host := b.text("fqdn")
-	if private || host == "" {
+	if private && !r.imp.PublicName || host == "" {
 		host = cmp.Or(b.text("privateFqdn"), host)
 	}
 	if strings.ContainsAny(host, ":/@") {

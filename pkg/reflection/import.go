@@ -34,6 +34,8 @@ type Import struct {
 	Place string
 	// AzureRegion of an AKS cluster. It does not identify the cluster: other managers of it may spell it "West Europe".
 	AzureRegion string
+	// PublicName says that a private AKS cluster is reached by its public name, if it has one.
+	PublicName bool
 	// DNSEndpoint says that a GKE cluster is reached by its DNS name, if it has one, and not by its address.
 	DNSEndpoint bool
 

@@ -155,7 +155,26 @@ type AKSImport struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
 	// +required
 	Location string `json:"location"`
+
+	// endpoint is the name by which a private cluster is reached: Private, or Public (if the cluster has a public name,
+	// which can be resolved outside its network, and leads to the same private address).
+	// +kubebuilder:default=Private
+	// +optional
+	Endpoint AKSEndpoint `json:"endpoint,omitempty"`
 }
+
+// AKSEndpoint is how the API server of a private cluster of AKS is reached.
+//
+// +kubebuilder:validation:Enum=Private;Public
+type AKSEndpoint string
+
+const (
+	// AKSEndpointPrivate is the private name, or the public one if the provider shows no other.
+	AKSEndpointPrivate AKSEndpoint = "Private"
+
+	// AKSEndpointPublic is the public name, or the private one if the provider shows no other.
+	AKSEndpointPublic AKSEndpoint = "Public"
+)
 
 // GKEEndpoint is how the API server of a cluster of GKE is reached.
 //
@@ -250,6 +269,34 @@ const (
 	KubeconfigUserAdmin KubeconfigUser = "Admin"
 )
 
+// ServerCertificate says whose certificate an API server presents.
+//
+// +kubebuilder:validation:Enum=Cluster;Public
+type ServerCertificate string
+
+const (
+	// ServerCertificateCluster is the certificate of the observed API server, for its observed name.
+	ServerCertificateCluster ServerCertificate = "Cluster"
+
+	// ServerCertificatePublic is a certificate of a public authority, for the name in the URL.
+	ServerCertificatePublic ServerCertificate = "Public"
+)
+
+// ImportServer is another address of an API server.
+type ImportServer struct {
+	// url is an https URL, with a path if the server is behind a gateway.
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	URL string `json:"url"`
+
+	// certificate is Cluster (the connection is passed on to the observed API server, whose CA and name are verified) or
+	// Public (it ends at a gateway, whose certificate a public authority has signed).
+	// +kubebuilder:default=Cluster
+	// +optional
+	Certificate ServerCertificate `json:"certificate,omitempty"`
+}
+
 // ImportKubeconfig is the source of the credentials for an imported cluster. Secrets are read, and tokens of
 // ServiceAccounts are requested, in the namespace of the ClusterImport alone.
 //
@@ -265,6 +312,11 @@ type ImportKubeconfig struct {
 	// +kubebuilder:default=Provider
 	// +optional
 	Source KubeconfigSource `json:"source,omitempty"`
+
+	// server is where the hub reaches the API server, if not at the observed address: PrivateLink, a forwarder, or
+	// Google's Connect gateway. The operator has to allow it with --allowed-import-servers.
+	// +optional
+	Server *ImportServer `json:"server,omitempty"`
 
 	// user is User or Admin, where the provider publishes both. Admin is for AKS and gives all readers of the Secret every
 	// right in the cluster.

@@ -60,6 +60,9 @@ type Options struct {
 	// AllowedTokenEndpoints are the only URLs to request tokens from. One that ends in "/" allows every path below it.
 	AllowedTokenEndpoints []string
 
+	// AllowedServers are the only URLs that an import may name as the address of its API server, alike.
+	AllowedServers []string
+
 	// TokenAuthorities are the CAs, as PEM, of the token endpoints. Empty means those of the system.
 	TokenAuthorities []byte
 
@@ -107,6 +110,10 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
+	servers, err := token.ParseAllowed(o.AllowedServers)
+	if err != nil {
+		return fmt.Errorf("cannot read the servers that imports may name: %w", err)
+	}
 	if o.Registerer != nil {
 		minted.Register(o.Registerer)
 	}
@@ -115,7 +122,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		hubObjects: ofHub, mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify,
 		kinds: newKinds(o.Clock), states: newStates(),
 		kubeconfigs: &kubeconfigs{
-			hubObjects: ofHub, clock: o.Clock, creds: o.Credentials,
+			hubObjects: ofHub, clock: o.Clock, creds: o.Credentials, servers: servers,
 			tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(o.Clock, o.Budget),
 		},
 	}

@@ -38,6 +38,7 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 		w.NodePools = append(w.NodePools, s.EKS.NodeGroupNames...)
 	case s.AKS != nil:
 		w.Place, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
+		w.PublicName = s.AKS.Endpoint == fleetv1alpha1.AKSEndpointPublic
 	case s.GKE != nil:
 		w.Place, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
 		w.DNSEndpoint = s.GKE.Endpoint == fleetv1alpha1.GKEEndpointDNS
