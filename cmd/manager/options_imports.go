@@ -46,7 +46,7 @@ func (o *ImportOptions) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.AllowedTokenEndpoints, "allowed-token-endpoints", o.AllowedTokenEndpoints,
 		`URLs from which tokens for imported clusters may be requested; one that ends in "/" allows every path below it`)
 	f.StringSliceVar(&o.AllowedServers, "allowed-import-servers", o.AllowedServers,
-		`URLs of API servers that a ClusterImport may name (spec.kubeconfig.server); one that ends in "/" allows every path below it`)
+		`URLs that a ClusterImport may name as its API server; one that ends in "/" allows every path below it`)
 }
 
 // validate reports what is wrong.

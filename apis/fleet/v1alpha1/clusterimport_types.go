@@ -96,8 +96,8 @@ type ClusterImportSpec struct {
 	// +optional
 	Pause ImportPause `json:"pause,omitempty"`
 
-	// acknowledgedTags are tags of the cluster, set by a provider of Cluster API, that do not stop the import: that
-	// provider no longer manages the cluster. Tags of other tools never stop it.
+	// acknowledgedTags are tags of a provider of Cluster API that no longer manages the cluster. They do not stop the
+	// import; tags of other tools never do.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
@@ -156,8 +156,7 @@ type AKSImport struct {
 	// +required
 	Location string `json:"location"`
 
-	// endpoint is the name by which a private cluster is reached: Private, or Public (if the cluster has a public name,
-	// which can be resolved outside its network, and leads to the same private address).
+	// endpoint is the name of a private cluster to use: Private, or Public, which resolves outside its network.
 	// +kubebuilder:default=Private
 	// +optional
 	Endpoint AKSEndpoint `json:"endpoint,omitempty"`
@@ -205,10 +204,9 @@ type GKEImport struct {
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// endpoint is Address (the IP address, or the DNS name if that is switched off) or DNS (the name, if there is one). A
-	// cluster with a private address can open its name to external traffic. With the name, the identity of the credentials
-	// needs the permission container.clusters.connect in Google Cloud, and tokens of ServiceAccounts work only if the
-	// cluster allows them.
+	// endpoint is Address (or the DNS name, if the address is switched off) or DNS (if there is a name). With the name, the
+	// credentials need the permission container.clusters.connect in Google Cloud, and tokens of ServiceAccounts work only
+	// if the cluster allows them.
 	// +kubebuilder:default=Address
 	// +optional
 	Endpoint GKEEndpoint `json:"endpoint,omitempty"`
@@ -284,14 +282,13 @@ const (
 
 // ImportServer is another address of an API server.
 type ImportServer struct {
-	// url is an https URL, with a path if the server is behind a gateway.
+	// url is an https URL, for a gateway with a path.
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
 	// +required
 	URL string `json:"url"`
 
-	// certificate is Cluster (the connection is passed on to the observed API server, whose CA and name are verified) or
-	// Public (it ends at a gateway, whose certificate a public authority has signed).
+	// certificate is Cluster (that of the observed API server) or Public (that of a gateway, by a public authority).
 	// +kubebuilder:default=Cluster
 	// +optional
 	Certificate ServerCertificate `json:"certificate,omitempty"`
@@ -313,8 +310,7 @@ type ImportKubeconfig struct {
 	// +optional
 	Source KubeconfigSource `json:"source,omitempty"`
 
-	// server is where the hub reaches the API server, if not at the observed address: PrivateLink, a forwarder, or
-	// Google's Connect gateway. The operator has to allow it with --allowed-import-servers.
+	// server is another address of the API server, which the operator allows with --allowed-import-servers.
 	// +optional
 	Server *ImportServer `json:"server,omitempty"`
 
