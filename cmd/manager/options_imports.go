@@ -27,6 +27,10 @@ type ImportOptions struct {
 	// AllowedTokenEndpoints are the only URLs from which tokens for imported clusters may be requested. One that ends in
 	// "/" allows every path below it.
 	AllowedTokenEndpoints []string `json:"allowedTokenEndpoints"`
+
+	// AllowedServers are the only URLs of API servers that a ClusterImport may name in place of the observed one. One that
+	// ends in "/" allows every path below it.
+	AllowedServers []string `json:"allowedServers"`
 }
 
 func defaultImportOptions() ImportOptions {
@@ -41,15 +45,17 @@ func (o *ImportOptions) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.Workers, "import-workers", o.Workers, "number of ClusterImports that are reconciled concurrently")
 	f.StringSliceVar(&o.AllowedTokenEndpoints, "allowed-token-endpoints", o.AllowedTokenEndpoints,
 		`URLs from which tokens for imported clusters may be requested; one that ends in "/" allows every path below it`)
+	f.StringSliceVar(&o.AllowedServers, "allowed-import-servers", o.AllowedServers,
+		`URLs that a ClusterImport may name as its API server; one that ends in "/" allows every path below it`)
 }
 
 // validate reports what is wrong.
 func (o *ImportOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	problem(o.Workers < 1, "import-workers: must be at least 1")
-	for _, endpoint := range o.AllowedTokenEndpoints {
-		_, err := token.ParseTokenEndpoint(endpoint)
-		problem(err != nil, "allowed-token-endpoints: %v", err)
-	}
+	_, err := token.ParseAllowed(o.AllowedTokenEndpoints)
+	problem(err != nil, "allowed-token-endpoints: %v", err)
+	_, err = token.ParseAllowed(o.AllowedServers)
+	problem(err != nil, "allowed-import-servers: %v", err)
 }
 
 // setupImports adds the importer if it is enabled.
@@ -58,7 +64,8 @@ func setupImports(local manager.Manager, o Options, registerer prometheus.Regist
 		return nil
 	}
 	err := importer.SetupWithManager(local, importer.Options{
-		Credentials: o.Connections.credentials(), AllowedTokenEndpoints: o.Imports.AllowedTokenEndpoints,
+		Credentials:           o.Connections.credentials(),
+		AllowedTokenEndpoints: o.Imports.AllowedTokenEndpoints, AllowedServers: o.Imports.AllowedServers,
 		MaxConcurrentReconciles: o.Imports.Workers, Registerer: registerer, Budget: memory,
 	})
 	if err != nil {

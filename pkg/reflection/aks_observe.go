@@ -22,6 +22,7 @@ var aksNames = grammar{
 	pool:      regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`),
 	place:     regexp.MustCompile(`^[A-Za-z0-9_().-]{0,89}[A-Za-z0-9_()-]$`),
 	placeName: "resource group of Azure",
+	caseless:  true,
 	// As Azure's API spells it.
 	azureRegion: regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`),
 	poolLabel:   "kubernetes.azure.com/agentpool",
@@ -29,8 +30,11 @@ var aksNames = grammar{
 
 func aksCloud() cloud {
 	return cloud{
-		grammar: aksNames,
-		kinds:   []Kind{AKSCluster, AKSNodePool},
+		name: AKS, grammar: aksNames,
+		kinds:      []Kind{AKSCluster, AKSNodePool},
+		placeField: "resourceGroupName", idField: "id",
+		// With it, clusterctl move announces a deletion. Without it, the last pool in System mode outlives the Cluster.
+		removal: map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
 		reflected: reflectedKinds{
 			identity: infrastructure("v1beta1", "AzureClusterIdentity"), infraCluster: infrastructure("v1beta1", "AzureManagedCluster"),
 			controlPlane: infrastructure("v1beta1", "AzureManagedControlPlane"), infraPool: infrastructure("v1beta1", "AzureManagedMachinePool"),
@@ -44,7 +48,7 @@ func aksCloud() cloud {
 
 func (w *wanter) aks(observed Observed) {
 	w.connect(w.add(AKSCluster, w.imp.ClusterName, w.imp.ClusterName, map[string]any{
-		"resourceGroupName": w.imp.ResourceGroupName,
+		"resourceGroupName": w.imp.Place,
 		// The provider does not observe a cluster without it (crossplane-contrib/provider-upjet-azure#1279).
 		"location": w.imp.AzureRegion,
 	}))
@@ -74,9 +78,9 @@ var clusterOfAzure = regexp.MustCompile(
 func aksID(imp Import, cluster block) (id, subscription string, err error) {
 	id = cluster.text("id")
 	m := clusterOfAzure.FindStringSubmatch(id)
-	if m == nil || !strings.EqualFold(m[2], imp.ResourceGroupName) || !strings.EqualFold(m[3], imp.ClusterName) {
+	if m == nil || !strings.EqualFold(m[2], imp.Place) || !strings.EqualFold(m[3], imp.ClusterName) {
 		return "", "", fmt.Errorf("cannot import AKS cluster %q of resource group %q: the provider observed %q",
-			imp.ClusterName, imp.ResourceGroupName, clean(id))
+			imp.ClusterName, imp.Place, clean(id))
 	}
 	return id, m[1], nil
 }
@@ -87,7 +91,7 @@ func (r *reader) aks(b block) error {
 	if f.ID, f.Account, err = aksID(r.imp, b); err != nil {
 		return err
 	}
-	if f.Endpoint, err = aksEndpoint(b); err != nil {
+	if f.Endpoint, err = r.aksEndpoint(b); err != nil {
 		return err
 	}
 	network := b.block("networkProfile")
@@ -105,12 +109,12 @@ func (r *reader) aks(b block) error {
 	return nil
 }
 
-// aksEndpoint prefers the private name of a private cluster: the public one, if there is any, leads to the same private
-// address.
-func aksEndpoint(b block) (Endpoint, error) {
+// aksEndpoint prefers the private name of a private cluster, unless the import says otherwise: the public one, if there
+// is any, leads to the same private address.
+func (r *reader) aksEndpoint(b block) (Endpoint, error) {
 	private := b.is("privateClusterEnabled")
 	host := b.text("fqdn")
-	if private || host == "" {
+	if private && !r.imp.PublicName || host == "" {
 		host = cmp.Or(b.text("privateFqdn"), host)
 	}
 	if strings.ContainsAny(host, ":/@") {
@@ -135,7 +139,7 @@ func isManagedByEntraID(aad []block) bool {
 func (r *reader) aksFacts(b, network block) AKSFacts {
 	aad, access, identity := b.blocks("azureActiveDirectoryRoleBasedAccessControl", 1), b.block("apiServerAccessProfile"), b.block("identity")
 	f := AKSFacts{
-		ResourceGroupName: r.imp.ResourceGroupName, NodeResourceGroup: b.text("nodeResourceGroup"),
+		ResourceGroupName: r.imp.Place, NodeResourceGroup: b.text("nodeResourceGroup"),
 		DNSPrefix: b.text("dnsPrefix"), SKUTier: b.text("skuTier"),
 		AzureAD:               isManagedByEntraID(aad),
 		LocalAccountsDisabled: b.flag("localAccountDisabled"),

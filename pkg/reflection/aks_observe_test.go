@@ -281,3 +281,33 @@ func TestAKSLayoutsThatTheProvidersWebhookRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestAKSEndpoint: a private cluster is reached by its private name, unless the import says otherwise.
+func TestAKSEndpoint(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	const public, private = "shop.hcp.westeurope.azmk8s.io", "shop.privatelink.westeurope.azmk8s.io"
+	for name, tc := range map[string]struct {
+		public, private     string
+		isPrivate, asPublic bool
+		want                string
+	}{
+		"Public":           {public: public, want: public},
+		"Private":          {public: public, private: private, isPrivate: true, want: private},
+		"PrivateByItsName": {public: public, private: private, isPrivate: true, asPublic: true, want: public},
+		"NoPublicName":     {private: private, isPrivate: true, asPublic: true, want: private},
+		"PrivateName":      {public: public, isPrivate: true, want: public},
+		"PublicInAnyCase":  {public: public, private: private, asPublic: true, want: public},
+		"OnlyAPrivateName": {private: private, want: private},
+	} {
+		f := loadFixture(t, "aks-private")
+		i := slices.IndexFunc(f.Resources, func(r layouts.Resource) bool { return r.Kind == "KubernetesCluster" })
+		maps.Copy(f.Resources[i].AtProvider, map[string]any{"fqdn": tc.public, "privateFqdn": tc.private, "privateClusterEnabled": tc.isPrivate})
+		imp := newImport(f)
+		imp.PublicName = tc.asPublic
+		facts, _ := hub.reflect(t, imp, served(reflection.AKS, false, true), f)
+		if e := facts.Endpoint; e.Host != tc.want || e.Private != tc.isPrivate {
+			t.Errorf("%s: want %q, got %+v", name, tc.want, e)
+		}
+	}
+}

@@ -18,7 +18,7 @@ import (
 // tenant, and its Secret does not exist. The provider builds its credentials before it checks for a pause, so that is
 // where it stops.
 func (r *reflector) azureIdentity() error {
-	b, err := r.newObject(r.kinds.identity, r.imp.Namespace, r.deniedName())
+	b, err := r.newObject(r.kinds.identity, r.imp.Namespace, r.imp.deniedName())
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (r *reflector) azureIdentity() error {
 	b.set("spec.type", "ServicePrincipal")
 	b.set("spec.clientID", noID)
 	b.set("spec.tenantID", noID)
-	b.set("spec.clientSecret", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
+	b.set("spec.clientSecret", map[string]any{"name": r.imp.deniedName(), "namespace": r.imp.Namespace})
 	r.add(RoleIdentity, "", b, nil)
 	return nil
 }
@@ -36,7 +36,7 @@ func (r *reflector) azureControlPlane(b, status *builder) {
 	// With the label, the provider's webhook requires the Cluster, which is created last.
 	unstructured.RemoveNestedField(b.object.Object, "metadata", "labels", clusterv1.ClusterNameLabel)
 	b.set("spec.identityRef", map[string]any{
-		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind, "name": r.deniedName(), "namespace": r.imp.Namespace,
+		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind, "name": r.imp.deniedName(), "namespace": r.imp.Namespace,
 	})
 	b.set("spec.subscriptionID", f.Account)
 	b.set("spec.resourceGroupName", aks.ResourceGroupName)

@@ -5,9 +5,18 @@ package reflection
 
 // cloud holds the differences between clouds.
 type cloud struct {
+	name Cloud
 	grammar
 	// kinds of managed resources, the cluster first.
 	kinds []Kind
+	// placeField of forProvider names the place of a cluster, and idField of atProvider has its ID.
+	placeField, idField string
+	// listsPools says that the managed resource of a cluster lists its node pools.
+	listsPools bool
+	// writesNothing is a kind whose controller ignores managementPolicies, and writes nothing to the cloud under any.
+	writesNothing Kind
+	// removal are the annotations without which the provider's webhooks refuse to delete a pool.
+	removal map[string]string
 	// reflected are the kinds of its Cluster API provider.
 	reflected reflectedKinds
 	// oneCIDR says that the provider permits one block of services and one of Pods.

@@ -15,6 +15,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// The kinds of managed resources for EKS.
+var (
+	EKSCluster        = Kind{"eks", "aws", "Cluster"}
+	EKSClusterAuth    = Kind{"eks", "aws", "ClusterAuth"}
+	EKSNodeGroup      = Kind{"eks", "aws", "NodeGroup"}
+	EKSFargateProfile = Kind{"eks", "aws", "FargateProfile"}
+	EC2VPC            = Kind{"ec2", "aws", "VPC"}
+	EC2Subnet         = Kind{"ec2", "aws", "Subnet"}
+	EC2RouteTable     = Kind{"ec2", "aws", "RouteTable"}
+)
+
+// Identifiers of AWS.
+var (
+	vpcID           = regexp.MustCompile(`^vpc-[0-9a-f]{8,32}$`)
+	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,32}$`)
+	routeTableID    = regexp.MustCompile(`^rtb-[0-9a-f]{8,32}$`)
+	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
+)
+
 var eksNames = grammar{
 	cluster:   regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),
 	pool:      regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),
@@ -25,8 +44,11 @@ var eksNames = grammar{
 
 func eksCloud() cloud {
 	return cloud{
-		grammar: eksNames,
-		kinds:   []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EKSFargateProfile, EC2VPC, EC2Subnet, EC2RouteTable},
+		name: EKS, grammar: eksNames,
+		// No ClusterImport can name Fargate profiles, so a hub need not serve or grant them.
+		kinds:      []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EC2VPC, EC2Subnet, EC2RouteTable},
+		placeField: "region", idField: "arn", // The id is the name.
+		writesNothing: EKSClusterAuth,
 		reflected: reflectedKinds{
 			identity:     infrastructure("v1beta2", "AWSClusterStaticIdentity"),
 			infraCluster: infrastructure("v1beta2", "AWSManagedCluster"),
@@ -42,7 +64,7 @@ func eksCloud() cloud {
 
 func (w *wanter) eks(observed Observed) {
 	region := func(more ...string) map[string]any {
-		out := map[string]any{"region": w.imp.Region}
+		out := map[string]any{"region": w.imp.Place}
 		for i := 0; i+1 < len(more); i += 2 {
 			out[more[i]] = more[i+1]
 		}
@@ -128,7 +150,7 @@ func (r *reader) eks(b block) error {
 		return err
 	}
 	vpc, network := b.block("vpcConfig"), b.block("kubernetesNetworkConfig")
-	f.Endpoint, f.Location = endpoint, r.imp.Region
+	f.Endpoint, f.Location = endpoint, r.imp.Place
 	f.Version, f.Status = b.text("version"), b.text("status")
 	f.Created = b.time("createdAt")
 	f.RoleName = roleName(b.text("roleArn"))
@@ -164,8 +186,8 @@ func (r *reader) eksIdentity(b block) error {
 	arn := b.text("arn")
 	// arn:<partition>:eks:<region>:<account>:cluster/<name>
 	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) != 6 || parts[3] != r.imp.Region || parts[5] != "cluster/"+r.imp.ClusterName {
-		return fmt.Errorf("cannot import EKS cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Region, clean(arn))
+	if len(parts) != 6 || parts[3] != r.imp.Place || parts[5] != "cluster/"+r.imp.ClusterName {
+		return fmt.Errorf("cannot import EKS cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Place, clean(arn))
 	}
 	r.facts.ID, r.facts.Account = arn, parts[4]
 	return nil

@@ -11,11 +11,11 @@ import (
 // not exist. The provider opens its session before it checks anything else, so it can neither change nor delete a
 // reflected cluster, even when every annotation is lost.
 func (r *reflector) awsIdentity() error {
-	b, err := r.newObject(r.kinds.identity, "", r.deniedName())
+	b, err := r.newObject(r.kinds.identity, "", r.imp.deniedName())
 	if err != nil {
 		return err
 	}
-	b.set("spec.secretRef", r.deniedName())
+	b.set("spec.secretRef", r.imp.deniedName())
 	r.add(RoleIdentity, "", b, nil)
 	return nil
 }
@@ -26,7 +26,7 @@ func (r *reflector) awsCluster(_, status *builder) {
 
 func (r *reflector) awsControlPlane(b, status *builder) {
 	f, eks := r.facts, r.facts.EKS
-	b.set("spec.identityRef", map[string]any{"kind": r.kinds.identity.Kind, "name": r.deniedName()})
+	b.set("spec.identityRef", map[string]any{"kind": r.kinds.identity.Kind, "name": r.imp.deniedName()})
 	b.set("spec.eksClusterName", r.imp.ClusterName)
 	b.set("spec.region", f.Location)
 	b.set("spec.version", f.Version)

@@ -6,7 +6,7 @@ package reflection
 // RecordLookups calls lookedUp with each field that Read looks up in what is observed, whether it is there or not.
 func RecordLookups(imp Import, observed Observed, lookedUp func(field string)) error {
 	r := &reader{imp: imp, observed: observed, notes: notes{lookedUp: lookedUp}}
-	c, _ := findCloud(imp.Cloud)
+	c := findCloud(imp.Cloud)
 	b, ok := atProvider(observed.resources(imp, c.kinds[0])[imp.ClusterName], c.kinds[0].Kind, &r.notes)
 	if !ok {
 		return ErrNotObserved

@@ -25,8 +25,9 @@ var gkeNames = grammar{
 
 func gkeCloud() cloud {
 	return cloud{
-		grammar: gkeNames,
-		kinds:   []Kind{GKECluster},
+		name: GKE, grammar: gkeNames,
+		kinds:      []Kind{GKECluster},
+		placeField: "location", idField: "id", listsPools: true,
 		reflected: reflectedKinds{
 			infraCluster: infrastructure("v1beta1", "GCPManagedCluster"),
 			controlPlane: infrastructure("v1beta1", "GCPManagedControlPlane"), infraPool: infrastructure("v1beta1", "GCPManagedMachinePool"),
@@ -38,7 +39,7 @@ func gkeCloud() cloud {
 }
 
 func (w *wanter) gke(Observed) {
-	w.connect(w.add(GKECluster, w.imp.ClusterName, w.imp.ClusterName, map[string]any{"location": w.imp.Location}))
+	w.connect(w.add(GKECluster, w.imp.ClusterName, w.imp.ClusterName, map[string]any{"location": w.imp.Place}))
 }
 
 var clusterOfGoogle = regexp.MustCompile(`^projects/([a-z0-9.:-]{1,100})/(?:locations|zones)/([a-z0-9-]{1,60})/clusters/([a-z0-9-]{1,63})$`)
@@ -47,8 +48,8 @@ func (r *reader) gke(b block) error {
 	f := &r.facts
 	f.ID = b.text("id")
 	m := clusterOfGoogle.FindStringSubmatch(f.ID)
-	if m == nil || m[2] != r.imp.Location || m[3] != r.imp.ClusterName {
-		return fmt.Errorf("cannot import GKE cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Location, clean(f.ID))
+	if m == nil || m[2] != r.imp.Place || m[3] != r.imp.ClusterName {
+		return fmt.Errorf("cannot import GKE cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Place, clean(f.ID))
 	}
 	f.Account, f.Location = m[1], m[2]
 	private := b.block("privateClusterConfig")
@@ -99,7 +100,7 @@ func (r *reader) gkeFacts(b, private block) GKEFacts {
 		ReleaseChannel:  b.block("releaseChannel").text("channel"),
 		Subnetwork:      lastPart(b.text("subnetwork")),
 		StackType:       b.block("ipAllocationPolicy").text("stackType"),
-		Region:          parseRegion(r.imp.Location),
+		Region:          parseRegion(r.imp.Place),
 		PrivateEndpoint: private.flag("enablePrivateEndpoint"), PrivateNodes: private.flag("enablePrivateNodes"),
 		ControlPlaneGlobalAccess: private.block("masterGlobalAccessConfig").flag("enabled"),
 		ControlPlaneCIDR:         r.cidr(private, "masterIpv4CidrBlock"),
@@ -187,7 +188,7 @@ func (r *reader) gkePool(b block) NodePool {
 // gkeScale reads the size. The cloud counts Nodes per zone.
 func (r *reader) gkeScale(b, scaling block, pool *NodePool) {
 	zones := len(pool.Zones)
-	if zones == 0 && parseRegion(r.imp.Location) != r.imp.Location {
+	if zones == 0 && parseRegion(r.imp.Place) != r.imp.Place {
 		zones = 1
 	}
 	if perZone := b.number("nodeCount"); perZone != nil {

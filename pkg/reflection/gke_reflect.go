@@ -9,7 +9,7 @@ import "strings"
 // before it checks anything else, and would take the credentials of its own Pod if none were named.
 func (r *reflector) gcpCluster(b, status *builder) {
 	f, gke := r.facts, r.facts.GKE
-	b.set("spec.credentialsRef", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
+	b.set("spec.credentialsRef", map[string]any{"name": r.imp.deniedName(), "namespace": r.imp.Namespace})
 	b.set("spec.project", f.Account)
 	b.set("spec.region", gke.Region)
 	b.set("spec.network.name", gke.Network)

@@ -61,7 +61,7 @@ func (h installed) validate(tb testing.TB, object *unstructured.Unstructured) {
 // served returns the kinds of a cloud as a hub serves them: in the namespaced groups, in the legacy ones, or in both.
 func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVersions {
 	out := reflection.ServedVersions{}
-	for _, kind := range reflection.Kinds(cloud) {
+	for _, kind := range append(reflection.Kinds(cloud), reflection.EKSFargateProfile) {
 		if namespaced {
 			out[kind.Namespaced()] = []string{"v1beta1"}
 		}
@@ -85,18 +85,13 @@ func loadFixture(tb testing.TB, name string) layouts.Fixture {
 func newImport(f layouts.Fixture) reflection.Import {
 	imp := reflection.Import{
 		Namespace: "team-a", Name: "prod", UID: "0b8e7a52-6a0c-4d2c-9d8b-6d1b1f3f6d11",
-		Cloud: reflection.Cloud(f.Cloud), ClusterName: f.ClusterName,
+		Cloud: reflection.Cloud(f.Cloud), ClusterName: f.ClusterName, Place: f.Place,
 		Labels:            map[string]string{"fleet.masthead.dev/import-uid": "0b8e7a52-6a0c-4d2c-9d8b-6d1b1f3f6d11"},
 		ClusterLabels:     map[string]string{"fleet.masthead.dev/enroll": "readonly", "fleet.masthead.dev/imported": "true"},
 		DiscoverNodePools: true, ConnectionSecretName: "prod-connection", Paused: true,
 	}
-	switch imp.Cloud {
-	case reflection.EKS:
-		imp.Region = f.Place
-	case reflection.AKS:
-		imp.ResourceGroupName, imp.AzureRegion = f.Place, "westeurope"
-	case reflection.GKE:
-		imp.Location = f.Place
+	if imp.Cloud == reflection.AKS {
+		imp.AzureRegion = "westeurope"
 	}
 	return imp
 }

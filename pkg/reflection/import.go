@@ -29,13 +29,13 @@ type Import struct {
 	Cloud Cloud
 	// ClusterName is the name of the cluster in its cloud.
 	ClusterName string
-	// Region of an EKS cluster.
-	Region string
-	// ResourceGroupName of an AKS cluster, and its region. The region does not identify the cluster: other managers of it
-	// may spell it "West Europe".
-	ResourceGroupName, AzureRegion string
-	// Location of a GKE cluster: a region or a zone.
-	Location string
+	// Place is where the cluster is looked for, in the terms of its cloud: the region of an EKS cluster, the resource group
+	// of an AKS cluster, the region or zone of a GKE cluster.
+	Place string
+	// AzureRegion of an AKS cluster. It does not identify the cluster: other managers of it may spell it "West Europe".
+	AzureRegion string
+	// PublicName says that a private AKS cluster is reached by its public name, if it has one.
+	PublicName bool
 	// DNSEndpoint says that a GKE cluster is reached by its DNS name, if it has one, and not by its address.
 	DNSEndpoint bool
 
@@ -105,18 +105,6 @@ type Node struct {
 
 // ErrNotObserved says that the provider has not observed the cluster yet. Nothing can be reflected.
 var ErrNotObserved = errors.New("cluster is not observed yet")
-
-// place is where the cluster is looked for, in the terms of its cloud.
-func (i Import) place() string {
-	switch i.Cloud {
-	case AKS:
-		return i.ResourceGroupName
-	case GKE:
-		return i.Location
-	default:
-		return i.Region
-	}
-}
 
 func (i Import) reflectedName() string {
 	if i.ReflectedName != "" {

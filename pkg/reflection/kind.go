@@ -23,17 +23,6 @@ type Kind struct {
 	Kind     string
 }
 
-// The kinds of managed resources that imports use.
-var (
-	EKSCluster        = Kind{"eks", "aws", "Cluster"}
-	EKSClusterAuth    = Kind{"eks", "aws", "ClusterAuth"}
-	EKSNodeGroup      = Kind{"eks", "aws", "NodeGroup"}
-	EKSFargateProfile = Kind{"eks", "aws", "FargateProfile"}
-	EC2VPC            = Kind{"ec2", "aws", "VPC"}
-	EC2Subnet         = Kind{"ec2", "aws", "Subnet"}
-	EC2RouteTable     = Kind{"ec2", "aws", "RouteTable"}
-)
-
 // Legacy is the kind in its cluster-scoped group.
 func (k Kind) Legacy() schema.GroupKind {
 	return schema.GroupKind{Group: k.Family + "." + k.Provider + ".upbound.io", Kind: k.Kind}

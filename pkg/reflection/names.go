@@ -31,25 +31,21 @@ const (
 	maxLossy           = 200
 )
 
-// Identifiers of AWS.
-var (
-	vpcID           = regexp.MustCompile(`^vpc-[0-9a-f]{8,32}$`)
-	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,32}$`)
-	routeTableID    = regexp.MustCompile(`^rtb-[0-9a-f]{8,32}$`)
-	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
-)
-
 // grammar is a cloud's syntax of names. A name becomes a part of the identifier by which a provider looks a resource up
 // (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which the
 // owner of the imported cluster writes, are checked against it as well.
 type grammar struct {
 	cluster, pool, place *regexp.Regexp
+	// caseless says that names have no case: "Shop" is "shop".
+	caseless bool
 	// azureRegion is nil where the place is, or has, the region.
 	azureRegion *regexp.Regexp
 	placeName   string
 	// poolLabel is the Node label that names a Node's pool.
 	poolLabel string
 }
+
+func (g grammar) same(a, b string) bool { return a == b || g.caseless && strings.EqualFold(a, b) }
 
 const hashLength = 12
 

@@ -24,7 +24,7 @@ func Read(imp Import, observed Observed) (Facts, error) {
 		return Facts{}, err
 	}
 	r := &reader{imp: imp, observed: observed, facts: Facts{Cloud: imp.Cloud}}
-	c, _ := findCloud(imp.Cloud)
+	c := findCloud(imp.Cloud)
 	cluster := c.kinds[0]
 	b, ok := atProvider(r.observed.resources(imp, cluster)[imp.ClusterName], cluster.Kind, &r.notes)
 	if !ok {
@@ -35,18 +35,18 @@ func Read(imp Import, observed Observed) (Facts, error) {
 	}
 	r.countNodes(c.poolLabel)
 	slices.SortFunc(r.facts.NodePools, func(a, b NodePool) int { return strings.Compare(a.Name, b.Name) })
-	r.judgeCompleteness()
+	r.judgeCompleteness(c.listsPools)
 	r.facts.Lossy = r.notes.list()
 	return r.facts, nil
 }
 
-func (r *reader) judgeCompleteness() {
+func (r *reader) judgeCompleteness(allListed bool) {
 	switch {
 	case len(r.facts.PendingNodePools) > 0:
 		r.facts.NodePoolsReason = "Node pools are not observed yet: " + listed(r.facts.PendingNodePools)
 	case len(r.facts.GoneNodePools) > 0:
 		r.facts.NodePoolsReason = "Node pools do not exist: " + listed(r.facts.GoneNodePools)
-	case r.imp.Cloud != GKE && r.imp.DiscoverNodePools && !r.observed.NodesKnown:
+	case !allListed && r.imp.DiscoverNodePools && !r.observed.NodesKnown:
 		r.facts.NodePoolsReason = "The Nodes of the cluster are not known, and the cloud's objects do not list its node pools"
 	default:
 		r.facts.NodePoolsComplete = true
@@ -143,8 +143,7 @@ func nodeCapacity(node Node) Capacity {
 // Node without a pool is.
 func NodeLabels() []string {
 	labels := []string{computeTypeLabel, karpenterPoolLabel, virtualNodeLabel}
-	for _, name := range Clouds() {
-		c, _ := findCloud(name)
+	for _, c := range clouds {
 		labels = append(labels, c.poolLabel)
 	}
 	return labels

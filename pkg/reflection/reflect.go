@@ -26,7 +26,7 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	if err := imp.Validate(); err != nil {
 		return Reflection{}, err
 	}
-	c, _ := findCloud(imp.Cloud)
+	c := findCloud(imp.Cloud)
 	r := &reflector{imp: imp, facts: facts, schemas: schemas, kinds: c.reflected, name: imp.reflectedName(), refused: map[string]bool{}}
 	r.notes.addAll(facts.Lossy)
 	if err := r.provider(c); err != nil {

@@ -232,7 +232,7 @@ func TestValidate(t *testing.T) {
 		{"an import without a UID cannot name its objects", func(i *reflection.Import) { i.UID = "" }, "needs a namespace, a name and a UID"},
 		{"an unknown cloud has no rules", func(i *reflection.Import) { i.Cloud = "OKE" }, "unknown cloud"},
 		{"the Cluster's name must be a label", func(i *reflection.Import) { i.ReflectedName = "a.b" }, "DNS label"},
-		{"a region is no path", func(i *reflection.Import) { i.Region = "eu-central-1/.." }, "not a region of AWS"},
+		{"a region is no path", func(i *reflection.Import) { i.Place = "eu-central-1/.." }, "not a region of AWS"},
 		{"a pool with a colon would be another cluster's", func(i *reflection.Import) { i.NodePools = []string{"a:b"} }, "not the name of a node pool"},
 		{"a hint must be an identifier", func(i *reflection.Import) { i.Subnets = []reflection.SubnetHint{{ID: "10.0.0.0/8"}} }, "not identifiers of AWS"},
 		{"too many pools", func(i *reflection.Import) { i.NodePools = make([]string, reflection.MaxNodePools+1) }, "at most"},
@@ -299,7 +299,7 @@ func TestManagedNamesOfOtherImportsDiffer(t *testing.T) {
 // import gives.
 func TestResourcesOfAnotherNamespaceAreNotRead(t *testing.T) {
 	t.Parallel()
-	imp := reflection.Import{Namespace: "customers", Name: "shop", UID: "1", Cloud: reflection.EKS, Region: "eu-central-1", ClusterName: "prod"}
+	imp := reflection.Import{Namespace: "customers", Name: "shop", UID: "1", Cloud: reflection.EKS, Place: "eu-central-1", ClusterName: "prod"}
 	for _, namespace := range []string{"customers", "tenant"} {
 		mr := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
 			"atProvider": map[string]any{"arn": "arn:aws:eks:eu-central-1:123456789012:cluster/prod", "endpoint": "https://cluster.example.org"},

@@ -100,9 +100,6 @@ func (r *reflector) add(role Role, pool string, b, status *builder) {
 	r.objects = append(r.objects, o)
 }
 
-// deniedName is the name of the identity that the provider must refuse, and of the Secret that it must not find.
-func (r *reflector) deniedName() string { return r.imp.deniedName() }
-
 // zones are those of the cluster.
 func (r *reflector) zones() []string {
 	zones := map[string]bool{}

@@ -28,15 +28,15 @@ func (i Import) Validate() error {
 }
 
 func (i Import) validateIdentifiers() error {
-	g, found := findCloud(i.Cloud)
-	if !found {
+	g := findCloud(i.Cloud)
+	if g.name == "" {
 		return fmt.Errorf("unknown cloud %q", i.Cloud)
 	}
 	if !g.cluster.MatchString(i.ClusterName) {
 		return fmt.Errorf("%q is not the name of an %s cluster", i.ClusterName, i.Cloud)
 	}
-	if !g.place.MatchString(i.place()) {
-		return fmt.Errorf("%q is not a %s", i.place(), g.placeName)
+	if !g.place.MatchString(i.Place) {
+		return fmt.Errorf("%q is not a %s", i.Place, g.placeName)
 	}
 	if g.azureRegion != nil && !g.azureRegion.MatchString(i.AzureRegion) {
 		return fmt.Errorf("%q is not a region of Azure, as westeurope: delete this ClusterImport and create another one", i.AzureRegion)

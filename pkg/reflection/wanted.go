@@ -15,8 +15,7 @@ func Wanted(imp Import, served Served, observed Observed) (Want, error) {
 		return Want{}, err
 	}
 	w := &wanter{imp: imp, served: served, seen: map[string]bool{}}
-	c, _ := findCloud(imp.Cloud)
-	c.want(w, observed)
+	findCloud(imp.Cloud).want(w, observed)
 	w.want.Lossy = w.notes.list()
 	return w.want, nil
 }

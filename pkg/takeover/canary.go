@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // canaryName is the name of every object that is sent in order to be refused. It is never created.
@@ -39,22 +40,18 @@ func (c canary) object(version, namespace string) *unstructured.Unstructured {
 // write to the cloud for them.
 func managedResourceCanaries() []canary {
 	var canaries []canary
-	for _, resource := range []struct{ group, kind, identifier string }{
-		{"eks.aws.upbound.io", "Cluster", "region"},
-		{"eks.aws.m.upbound.io", "Cluster", "region"},
-		{"containerservice.azure.upbound.io", "KubernetesCluster", "resourceGroupName"},
-		{"containerservice.azure.m.upbound.io", "KubernetesCluster", "resourceGroupName"},
-		{"container.gcp.upbound.io", "Cluster", "location"},
-		{"container.gcp.m.upbound.io", "Cluster", "location"},
-	} {
-		canaries = append(canaries, canary{
-			kind: schema.GroupKind{Group: resource.group, Kind: resource.kind},
-			spec: map[string]any{
-				"forProvider":        map[string]any{resource.identifier: canaryName},
-				"managementPolicies": []any{"Observe", "LateInitialize"},
-			},
-			message: `must have the managementPolicies ["Observe"]`,
-		})
+	for _, cloud := range reflection.Clouds() {
+		cluster := reflection.Kinds(cloud)[0]
+		for _, kind := range []schema.GroupKind{cluster.Legacy(), cluster.Namespaced()} {
+			canaries = append(canaries, canary{
+				kind: kind,
+				spec: map[string]any{
+					"forProvider":        map[string]any{reflection.PlaceField(cloud): canaryName},
+					"managementPolicies": []any{"Observe", "LateInitialize"},
+				},
+				message: `must have the managementPolicies ["Observe"]`,
+			})
+		}
 	}
 	return canaries
 }

@@ -96,8 +96,8 @@ type ClusterImportSpec struct {
 	// +optional
 	Pause ImportPause `json:"pause,omitempty"`
 
-	// acknowledgedTags are tags of the cluster, set by a provider of Cluster API, that do not stop the import: that
-	// provider no longer manages the cluster. Tags of other tools never stop it.
+	// acknowledgedTags are tags of a provider of Cluster API that no longer manages the cluster. They do not stop the
+	// import; tags of other tools never do.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
@@ -155,7 +155,25 @@ type AKSImport struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
 	// +required
 	Location string `json:"location"`
+
+	// endpoint is the name of a private cluster to use: Private, or Public, which resolves outside its network.
+	// +kubebuilder:default=Private
+	// +optional
+	Endpoint AKSEndpoint `json:"endpoint,omitempty"`
 }
+
+// AKSEndpoint is how the API server of a private cluster of AKS is reached.
+//
+// +kubebuilder:validation:Enum=Private;Public
+type AKSEndpoint string
+
+const (
+	// AKSEndpointPrivate is the private name, or the public one if the provider shows no other.
+	AKSEndpointPrivate AKSEndpoint = "Private"
+
+	// AKSEndpointPublic is the public name, or the private one if the provider shows no other.
+	AKSEndpointPublic AKSEndpoint = "Public"
+)
 
 // GKEEndpoint is how the API server of a cluster of GKE is reached.
 //
@@ -186,10 +204,9 @@ type GKEImport struct {
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// endpoint is Address (the IP address, or the DNS name if that is switched off) or DNS (the name, if there is one). A
-	// cluster with a private address can open its name to external traffic. With the name, the identity of the credentials
-	// needs the permission container.clusters.connect in Google Cloud, and tokens of ServiceAccounts work only if the
-	// cluster allows them.
+	// endpoint is Address (or the DNS name, if the address is switched off) or DNS (if there is a name). With the name, the
+	// credentials need the permission container.clusters.connect in Google Cloud, and tokens of ServiceAccounts work only
+	// if the cluster allows them.
 	// +kubebuilder:default=Address
 	// +optional
 	Endpoint GKEEndpoint `json:"endpoint,omitempty"`
@@ -250,6 +267,33 @@ const (
 	KubeconfigUserAdmin KubeconfigUser = "Admin"
 )
 
+// ServerCertificate says whose certificate an API server presents.
+//
+// +kubebuilder:validation:Enum=Cluster;Public
+type ServerCertificate string
+
+const (
+	// ServerCertificateCluster is the certificate of the observed API server, for its observed name.
+	ServerCertificateCluster ServerCertificate = "Cluster"
+
+	// ServerCertificatePublic is a certificate of a public authority, for the name in the URL.
+	ServerCertificatePublic ServerCertificate = "Public"
+)
+
+// ImportServer is another address of an API server.
+type ImportServer struct {
+	// url is an https URL, for a gateway with a path.
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	URL string `json:"url"`
+
+	// certificate is Cluster (that of the observed API server) or Public (that of a gateway, by a public authority).
+	// +kubebuilder:default=Cluster
+	// +optional
+	Certificate ServerCertificate `json:"certificate,omitempty"`
+}
+
 // ImportKubeconfig is the source of the credentials for an imported cluster. Secrets are read, and tokens of
 // ServiceAccounts are requested, in the namespace of the ClusterImport alone.
 //
@@ -265,6 +309,10 @@ type ImportKubeconfig struct {
 	// +kubebuilder:default=Provider
 	// +optional
 	Source KubeconfigSource `json:"source,omitempty"`
+
+	// server is another address of the API server, which the operator allows with --allowed-import-servers.
+	// +optional
+	Server *ImportServer `json:"server,omitempty"`
 
 	// user is User or Admin, where the provider publishes both. Admin is for AKS and gives all readers of the Secret every
 	// right in the cluster.

@@ -17,7 +17,7 @@ func managerFlags() []string {
 		"memory-budget-mib", "max-answer-mib", "max-list-mib", "max-decoded-mib",
 		"allow-insecure-kubeconfig-tls", "allow-kubeconfig-proxy", "allow-loopback-endpoints",
 		"denied-endpoint-cidrs", "agent-workers", "agent-workers-per-cluster", "hub-references-class",
-		"imports", "import-workers", "allowed-token-endpoints", "application-workers",
+		"imports", "import-workers", "allowed-token-endpoints", "allowed-import-servers", "application-workers",
 		"application-metrics", "health-library", "protected-namespaces",
 	}
 }

@@ -25,6 +25,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -71,7 +72,7 @@ func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructure
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
-	case !p.IsOurs(there):
+	case !ownership.MarkedBy(there, p.Wanted):
 		return nil, nameTaken(want.GetKind(), want.GetName())
 	}
 	return there, nil

@@ -6,18 +6,19 @@ package importer
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -35,7 +36,7 @@ func (r *Reconciler) collisions(ctx context.Context, p *scope.Scope) error {
 		name string
 	}{
 		{clusterv1.GroupVersion.WithKind("Cluster"), p.Import.Name},
-		{corev1.SchemeGroupVersion.WithKind("Secret"), scope.KubeconfigName(p.Import)},
+		{corev1.SchemeGroupVersion.WithKind("Secret"), ownership.KubeconfigName(p.Import)},
 	} {
 		there := &metav1.PartialObjectMetadata{}
 		there.SetGroupVersionKind(taken.gvk)
@@ -43,7 +44,7 @@ func (r *Reconciler) collisions(ctx context.Context, p *scope.Scope) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot get %s %q: %w", taken.gvk.Kind, taken.name, err)
 		}
-		if err == nil && !p.IsOurs(there) {
+		if err == nil && !ownership.MarkedBy(there, p.Wanted) {
 			return nameTaken(taken.gvk.Kind, taken.name)
 		}
 	}
@@ -57,66 +58,105 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 		return fmt.Errorf("cannot list ClusterImports: %w", err)
 	}
 	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
-	for i := range all.Items {
-		other := &all.Items[i]
-		if !sameCluster(p.Import, other, namespaced) || !isOlder(other, p.Import) || isRevoked(other) || !counts(p, other) {
-			continue
+	other, found := ownership.ImportedBefore(p.Import, all.Items, namespaced, p.ConfigAllows)
+	if !found {
+		return nil
+	}
+	which := "in another namespace"
+	if other.Namespace == p.Import.Namespace {
+		which = fmt.Sprintf("%q", other.Name)
+	}
+	p.RequeueSoon(scope.Retry)
+	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+}
+
+// managedByCrossplane finds a foreign managed resource for the same cluster that may do more than observe. It
+// runs only until the import has its own: the list of a kind covers the whole hub.
+func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) error {
+	gvk, _, found := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
+	if !found {
+		return nil
+	}
+	ours := unstructuredList(gvk)
+	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
+		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+	}
+	if len(r.own(p, ours.Items)) > 0 {
+		return nil
+	}
+	return r.noOtherManages(ctx, p, "")
+}
+
+// observedElsewhere checks once more, with the cluster's observed ID, before the cluster is first reflected: a managed
+// resource under another provider configuration can stand for it.
+func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) error {
+	if p.Frozen {
+		return nil
+	}
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
+	switch err := r.owned.Get(ctx, p.Key(), cluster); {
+	case err == nil:
+		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("cannot get Cluster %q: %w", p.Key(), err)
+	}
+	return r.noOtherManages(ctx, p, p.Facts.ID)
+}
+
+// noOtherManages stops the pass if a foreign managed resource represents the cluster, whose ID may be unknown,
+// and may do more than observe.
+func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
+	kind := reflection.Kinds(p.Wanted.Cloud)[0]
+	_, namespaced, _ := p.Served.Managed(kind)
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		mapping, err := r.mapper.RESTMapping(gk)
+		if err != nil {
+			continue // It is not served.
 		}
-		which := "in another namespace"
-		if other.Namespace == p.Import.Namespace {
-			which = fmt.Sprintf("%q", other.Name)
+		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted)
+		if apierrors.IsForbidden(err) {
+			continue // The preflight checked the rights for the used group only.
 		}
-		p.RequeueSoon(scope.Retry)
-		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+		if err != nil {
+			return fmt.Errorf("cannot list %s: %w", gk, err)
+		}
+		for _, key := range alike {
+			other := &unstructured.Unstructured{}
+			other.SetGroupVersionKind(mapping.GroupVersionKind)
+			err := r.live.Get(ctx, key, other)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
+			}
+			if ownership.Manages(other, p.Wanted, namespaced, id) {
+				p.RequeueSoon(scope.Retry)
+				return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
+					"Another %s of Crossplane represents this cluster and may change it", gk.Kind)
+			}
+		}
 	}
 	return nil
 }
 
-// sameCluster reports whether two imports are of the same cluster: by the cloud's ID, or else by what they name. Only
-// imports with the same provider configuration are compared: with their own configuration, which can lead to their own
-// cloud, a tenant could present anybody's cluster ID and block its import. Provider configurations of one name in two
-// namespaces are two, unless the kind is cluster-scoped.
-func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) bool {
-	if a.UID == b.UID {
-		return false
-	}
-	configA, configB := scope.WantedImport(a).ProviderConfig, scope.WantedImport(b).ProviderConfig
-	if a.Namespace != b.Namespace && (configA != configB || configsAreNamespaced && configA.Kind == "ProviderConfig") {
-		return false
-	}
-	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && strings.EqualFold(a.Status.Observed.ID, b.Status.Observed.ID) {
-		return true
-	}
-	return identifiers(a) == identifiers(b)
-}
-
-// identifiers are all fields of the spec that identify the cluster.
-func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
-	w := scope.WantedImport(imp)
-	if w.Cloud == reflection.AKS { // Azure's names have no case.
-		w.ResourceGroupName, w.ClusterName = strings.ToLower(w.ResourceGroupName), strings.ToLower(w.ClusterName)
-	}
-	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
-}
-
-// counts reports whether an import is relevant: it may use its provider configuration, and is not held by a foreign
-// finalizer alone. This does not wait for its status, which may never be written.
-func counts(p *scope.Scope, imp *fleetv1alpha1.ClusterImport) bool {
-	if !imp.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(imp, fleetv1alpha1.ImportFinalizer) {
-		return false
-	}
-	return imp.Namespace == p.Import.Namespace || p.ConfigAllows == nil || p.ConfigAllows(imp.Namespace)
-}
-
-// isRevoked reports whether an import may no longer use its provider configuration, and so has removed what it created.
-func isRevoked(imp *fleetv1alpha1.ClusterImport) bool {
-	c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionPreflight)
-	return c != nil && c.Reason == fleetv1alpha1.ReasonProviderConfigNotAllowed
-}
-
-func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.UID < b.UID
+// ofThatName lists the managed resources of a kind with the name of a cluster, except those of imports. Only metadata
+// is read, a page at a time.
+func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, of reflection.Import) ([]client.ObjectKey, error) {
+	var found []client.ObjectKey
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(gvk)
+		err := h.live.List(ctx, page, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})
+		return page, err //nolint:wrapcheck // The caller's caller says what was listed.
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		m, ok := o.(*metav1.PartialObjectMetadata)
+		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && of.Names(m) {
+			found = append(found, client.ObjectKeyFromObject(m))
+		}
+		return nil
+	})
+	return found, err //nolint:wrapcheck // The caller says what was listed.
 }

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
-	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // connectionSecret reads a key of the connection Secret of the import's managed resource.
@@ -35,12 +35,12 @@ func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key 
 	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider publishes no %s", key)
 }
 
-// removeConnectionSecret deletes the Secret that the provider of AKS has published for a source that the spec no longer
-// names: it has the administrator's kubeconfig, and the provider itself deletes it only with its managed resource. The
-// managed resources of the other clouds publish nothing, or are deleted. As long as one asks for the Secret, because
-// something stops the import, the provider would write it again.
+// removeConnectionSecret deletes the Secret that a managed resource has published for a source that the spec no longer
+// names: that of AKS has the administrator's kubeconfig, and its provider deletes it only with the managed resource of
+// the cluster, which stays. As long as one asks for the Secret, because something stops the import, the provider would
+// write it again.
 func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope) error {
-	if p.Wanted.Cloud != reflection.AKS || slices.ContainsFunc(p.Managed, publishes) {
+	if slices.ContainsFunc(p.Managed, publishes) {
 		return nil
 	}
 	secret, err := r.getConnectionSecret(ctx, p)
@@ -72,7 +72,7 @@ func publishes(m *unstructured.Unstructured) bool {
 // resource controls it: anybody could use its name.
 func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	name := scope.ConnectionSecretName(p.Import)
+	name := ownership.ConnectionSecretName(p.Import)
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider has not published credentials yet")

@@ -31,6 +31,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -58,6 +59,9 @@ type Options struct {
 
 	// AllowedTokenEndpoints are the only URLs to request tokens from. One that ends in "/" allows every path below it.
 	AllowedTokenEndpoints []string
+
+	// AllowedServers are the only URLs that an import may name as the address of its API server, alike.
+	AllowedServers []string
 
 	// TokenAuthorities are the CAs, as PEM, of the token endpoints. Empty means those of the system.
 	TokenAuthorities []byte
@@ -106,6 +110,10 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
+	servers, err := token.ParseAllowed(o.AllowedServers)
+	if err != nil {
+		return fmt.Errorf("cannot read the servers that imports may name: %w", err)
+	}
 	if o.Registerer != nil {
 		minted.Register(o.Registerer)
 	}
@@ -114,7 +122,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		hubObjects: ofHub, mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify,
 		kinds: newKinds(o.Clock), states: newStates(),
 		kubeconfigs: &kubeconfigs{
-			hubObjects: ofHub, clock: o.Clock, creds: o.Credentials,
+			hubObjects: ofHub, clock: o.Clock, creds: o.Credentials, servers: servers,
 			tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(o.Clock, o.Budget),
 		},
 	}
@@ -216,7 +224,7 @@ type watches struct {
 
 // importOfLabels maps an object to the import that its labels name.
 func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: scope.ImportNamedBy(o)}}
+	return []reconcile.Request{{NamespacedName: ownership.ImportNamedBy(o)}}
 }
 
 func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {

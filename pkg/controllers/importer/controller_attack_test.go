@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -192,8 +192,8 @@ func TestObservationOfAnotherNamespaceIsNotBelieved(t *testing.T) {
 	}}
 	planted.SetGroupVersionKind(observedCluster)
 	planted.SetNamespace("tenant")
-	planted.SetName(reflection.ManagedName(scope.WantedImport(imp), reflection.EKSCluster, true, "prod"))
-	planted.SetLabels(scope.Marks(imp))
+	planted.SetName(reflection.ManagedName(ownership.WantedImport(imp), reflection.EKSCluster, true, "prod"))
+	planted.SetLabels(ownership.Marks(imp))
 	planted.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "prod"})
 	h := newHub(t, imp, planted)
 	h.settle()
@@ -318,7 +318,7 @@ func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "customers", Name: "shop-kubeconfig", Labels: scope.Marks(h.get()), Finalizers: []string{"example.org/kept"},
+		Namespace: "customers", Name: "shop-kubeconfig", Labels: ownership.Marks(h.get()), Finalizers: []string{"example.org/kept"},
 	}}
 	secret.UID = "secret-uid"
 	h.create(secret)
@@ -387,7 +387,7 @@ func TestKubeconfigIsKeptWhileTheReflectionStops(t *testing.T) {
 		Namespace: "customers", Name: "token", Labels: map[string]string{fleetv1alpha1.ImportCredentialsLabel: "true"},
 	}, Data: map[string][]byte{"token": []byte("the-next-token")}}
 	written := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: scope.Marks(imp)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: ownership.Marks(imp)},
 		Data:       map[string][]byte{kubeconfigKey: []byte("the kubeconfig with the last token")},
 	}
 	foreign := &unstructured.Unstructured{}

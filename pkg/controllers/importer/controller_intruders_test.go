@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
@@ -215,7 +216,7 @@ func TestClusterWithForeignMachinesGetsNoCredentials(t *testing.T) {
 			foreign.SetNamespace(imp.Namespace)
 			foreign.SetName("foreign")
 			written := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: imp.Namespace, Name: "shop-kubeconfig", UID: "secret-uid", Labels: scope.Marks(imp),
+				Namespace: imp.Namespace, Name: "shop-kubeconfig", UID: "secret-uid", Labels: ownership.Marks(imp),
 			}}
 			h := newHub(t, imp, foreign, written)
 			h.settle()

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -127,7 +128,7 @@ func TestRestoredImport(t *testing.T) {
 			}
 			if tc.want == fleetv1alpha1.ReasonUnexpectedPolicy {
 				there := h.list(observedCluster)
-				if len(there) != 1 || !there[0].GetDeletionTimestamp().IsZero() || !slices.Equal(managementPolicies(&there[0]), []string{"*"}) {
+				if len(there) != 1 || !there[0].GetDeletionTimestamp().IsZero() || !slices.Equal(ownership.ManagementPolicies(&there[0]), []string{"*"}) {
 					t.Errorf("%s\nwant it left alone, got %v", tc.reason, there)
 				}
 				return

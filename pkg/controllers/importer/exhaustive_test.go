@@ -23,6 +23,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/exhaustive"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
@@ -217,7 +218,7 @@ func (s *reflectionSituation) String() string {
 func reflectionSituations() iter.Seq[*reflectionSituation] {
 	imp := anImport()
 	kinds := map[string]schema.GroupKind{}
-	for _, gvk := range reflection.ReflectedKinds(scope.WantedImport(imp).Cloud) {
+	for _, gvk := range reflection.ReflectedKinds(ownership.WantedImport(imp).Cloud) {
 		kinds[gvk.Kind] = gvk.GroupKind()
 	}
 	references := []string{"None", "Own", "Missing", "Foreign", "OtherKind", "Malformed"}
@@ -228,7 +229,7 @@ func reflectionSituations() iter.Seq[*reflectionSituation] {
 					for _, nodes := range []any{nil, []any{}, []any{map[string]any{"name": "n"}}, "n"} {
 						for _, infrastructure := range references {
 							for _, controlPlane := range references {
-								if len(cascades(kind)) == 0 && (infrastructure != "None" || controlPlane != "None") {
+								if len(ownership.Cascades(kind)) == 0 && (infrastructure != "None" || controlPlane != "None") {
 									continue // It has no references.
 								}
 								for bits := range 8 {
@@ -253,7 +254,7 @@ func reflectionSituations() iter.Seq[*reflectionSituation] {
 
 // run removes the object as unimport does: if it is the import's.
 func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
-	wanted := scope.WantedImport(imp)
+	wanted := ownership.WantedImport(imp)
 	label := func(by string) map[string]string {
 		return map[string]string{fleetv1alpha1.ImportUIDLabel: by, clusterv1.ClusterNameLabel: "shop"}
 	}
@@ -267,7 +268,7 @@ func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
 		return k.Kind == "AWSManagedCluster"
 	})].GroupKind()
 	for i, to := range []string{s.Infrastructure, s.ControlPlane} {
-		if to == "None" || len(cascades(s.Kind)) == 0 {
+		if to == "None" || len(ownership.Cascades(s.Kind)) == 0 {
 			continue
 		}
 		name := fmt.Sprintf("target-%d", i)
@@ -284,10 +285,10 @@ func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
 		case "OtherKind":
 			ref["apiGroup"], ref["kind"] = "example.org", "Database"
 		case "Malformed":
-			setNested(o, "shop", cascades(s.Kind)[i]...)
+			setNested(o, "shop", ownership.Cascades(s.Kind)[i]...)
 			continue
 		}
-		setNested(o, ref, cascades(s.Kind)[i]...)
+		setNested(o, ref, ownership.Cascades(s.Kind)[i]...)
 	}
 	if s.Paused {
 		annotate(o, clusterv1.PausedAnnotation, "true")
@@ -310,7 +311,7 @@ func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
 // TestTakeBackExhaustive checks that nothing of a customer's cluster, and nothing of others, is deleted with a
 // reflection.
 func TestTakeBackExhaustive(t *testing.T) {
-	isCore := func(s *reflectionSituation) bool { return len(cascades(s.Kind)) > 0 }
+	isCore := func(s *reflectionSituation) bool { return len(ownership.Cascades(s.Kind)) > 0 }
 	refers := func(s *reflectionSituation, what ...string) bool {
 		return isCore(s) && (slices.Contains(what, s.Infrastructure) || slices.Contains(what, s.ControlPlane))
 	}

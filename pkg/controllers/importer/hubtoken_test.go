@@ -31,6 +31,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // importWithIdentity is an import with the identity of a ServiceAccount of the hub, whose endpoint gives tokens.
@@ -245,7 +246,8 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 
 // TestKubeconfigWithExecIsRefused: the attacker makes the imported cluster's kubeconfig run a program in the hub.
 func TestKubeconfigWithExecIsRefused(t *testing.T) {
-	r := &kubeconfigs{}
+	r, p := &kubeconfigs{}, scope.New(&fleetv1alpha1.ClusterImport{})
+	p.Facts = &reflection.Facts{}
 	kubeconfig := `apiVersion: v1
 kind: Config
 current-context: c
@@ -260,14 +262,14 @@ users: [{name: u, user: %s}]
 		"File":          `{tokenFile: /var/run/secrets/token}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), fleetv1alpha1.ImportCloudAKS)
+			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), p)
 			problem, ok := errors.AsType[*condition.Error](err)
 			if !ok || problem.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
 				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
 			}
 		})
 	}
-	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), fleetv1alpha1.ImportCloudEKS)
+	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@
 package importer
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -64,10 +63,4 @@ func (k *kinds) put(name reflection.Cloud, known *cloudKinds) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.known[name] = known
-}
-
-// madeKinds are the kinds of managed resources that imports of a cloud create, the cluster's first. No ClusterImport
-// can name Fargate profiles, which pkg/reflection could observe, so a hub need not serve or grant them.
-func madeKinds(name reflection.Cloud) []reflection.Kind {
-	return slices.DeleteFunc(reflection.Kinds(name), func(k reflection.Kind) bool { return k == reflection.EKSFargateProfile })
 }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +44,8 @@ type kubeconfigs struct {
 
 	clock clock.Clock
 	creds credentials.Options
+	// servers are those that an import may name as the address of its API server.
+	servers token.Allowed
 
 	// tokens come from endpoints, and accounts are tokens of ServiceAccounts of imported clusters.
 	tokens, accounts *token.Tokens
@@ -219,7 +220,7 @@ func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, 
 		if err != nil {
 			return nil, err
 		}
-		return r.sanitised(given, p.Import.Spec.Cloud())
+		return r.sanitised(given, p)
 	case fleetv1alpha1.KubeconfigSourceToken:
 		var content []byte
 		if content, err = r.secretKey(ctx, p, *k.TokenSecretRef); err == nil {
@@ -238,19 +239,25 @@ func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, 
 
 // sanitised removes what is not needed from a kubeconfig that was given. It is refused if it has what is refused
 // everywhere.
-func (r *kubeconfigs) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
+func (r *kubeconfigs) sanitised(given []byte, p *scope.Scope) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
 	if err != nil {
 		hint := ""
-		if cloud == fleetv1alpha1.ImportCloudAKS {
+		if p.Facts.AKS.AzureAD {
 			hint = "; for a cluster with Entra ID use the source AzureServicePrincipal"
 		}
 		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s%s", err, hint)
 	}
 	c := parsed.RESTConfig()
-	return encoded(&clientcmdapi.Cluster{
+	cluster := &clientcmdapi.Cluster{
 		Server: parsed.Host(), CertificateAuthorityData: c.CAData, TLSServerName: c.ServerName, InsecureSkipTLSVerify: c.Insecure,
-	}, &clientcmdapi.AuthInfo{Token: parsed.Token(), ClientCertificateData: c.CertData, ClientKeyData: c.KeyData})
+	}
+	if p.Wanted.PublicName {
+		setHost(cluster, cluster.Server, p.Facts.Endpoint.Host) // Its certificate has both names.
+	}
+	return r.checked(&p.Import.Spec, cluster, &clientcmdapi.AuthInfo{
+		Token: parsed.Token(), ClientCertificateData: c.CertData, ClientKeyData: c.KeyData,
+	})
 }
 
 // composed is a kubeconfig for the cluster as it was observed, with a token.
@@ -262,14 +269,7 @@ func (r *kubeconfigs) composed(ctx context.Context, p *scope.Scope, token string
 	if err != nil {
 		return nil, err
 	}
-	content, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: token})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := credentials.Parse(content, r.creds); err != nil {
-		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s", err)
-	}
-	return content, nil
+	return r.checked(&p.Import.Spec, cluster, &clientcmdapi.AuthInfo{Token: token})
 }
 
 // cluster is the address of the cluster's API server, and its CA. No CA means those of the system.
@@ -284,17 +284,64 @@ func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdap
 			return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster's certificate authority is not base64")
 		}
 		cluster.CertificateAuthorityData = decoded
-	case p.Import.Spec.AKS != nil:
+	case p.Wanted.ConnectionSecretName != "":
 		published, err := r.publishedCluster(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 		cluster.CertificateAuthorityData = published.CertificateAuthorityData
-		if u, err := url.Parse(published.Server); err == nil && u.Scheme == "https" && u.Port() != "" && strings.EqualFold(u.Hostname(), e.Host) {
-			cluster.Server = "https://" + net.JoinHostPort(e.Host, u.Port())
-		}
+		setHost(cluster, published.Server, e.Host)
 	}
 	return cluster, nil
+}
+
+// setHost sets the server of a cluster to a host, with the port that a provider publishes for it.
+func setHost(cluster *clientcmdapi.Cluster, published, host string) {
+	if u, err := url.Parse(published); err == nil && u.Scheme == "https" && u.Port() != "" && host != "" {
+		cluster.Server = "https://" + net.JoinHostPort(host, u.Port())
+	}
+}
+
+// redirect replaces the address of an API server by the one that the spec names. A user who may write ClusterImports
+// would otherwise choose who gets the credentials, so the operator has to allow it.
+func (r *kubeconfigs) redirect(cluster *clientcmdapi.Cluster, to *fleetv1alpha1.ImportServer) error {
+	if r.servers.Find(to.URL) == nil {
+		return withdrawn(fleetv1alpha1.ReasonKubeconfigRefused,
+			"The server that the spec names is not one of those that the operator allows with --allowed-import-servers")
+	}
+	if to.Certificate == fleetv1alpha1.ServerCertificatePublic {
+		*cluster = clientcmdapi.Cluster{Server: to.URL}
+		return nil
+	}
+	if cluster.TLSServerName == "" {
+		observed, err := url.Parse(cluster.Server)
+		if err != nil {
+			return noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The observed server is not a URL")
+		}
+		cluster.TLSServerName = observed.Hostname()
+	}
+	cluster.Server, cluster.InsecureSkipTLSVerify = to.URL, false
+	return nil
+}
+
+// checked is a kubeconfig for a cluster at the address that the spec names. It is refused if it has what is refused
+// everywhere.
+func (r *kubeconfigs) checked(
+	spec *fleetv1alpha1.ClusterImportSpec, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo,
+) ([]byte, error) {
+	if k := spec.Kubeconfig; k != nil && k.Server != nil {
+		if err := r.redirect(cluster, k.Server); err != nil {
+			return nil, err
+		}
+	}
+	content, err := encoded(cluster, user)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := credentials.Parse(content, r.creds); err != nil {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s", err)
+	}
+	return content, nil
 }
 
 // encoded is a serialized kubeconfig of one cluster and one user.

@@ -16,18 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // ownKubeconfig is the Secret with the kubeconfig. One that is not the import's counts as not found.
 func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
-	if err == nil && !p.IsOurs(secret) {
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: ownership.KubeconfigName(p.Import)}, secret)
+	if err == nil && !ownership.MarkedBy(secret, p.Wanted) {
 		err = apierrors.NewNotFound(corev1.Resource("secrets"), secret.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
+		return nil, fmt.Errorf("cannot get Secret %q: %w", ownership.KubeconfigName(p.Import), err)
 	}
 	return secret, nil
 }
@@ -35,10 +36,10 @@ func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev
 // writeKubeconfig writes the Secret. It stays the same object when a token changes, so that its users need not
 // reconnect.
 func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, content []byte) error {
-	labels := scope.Marks(p.Import)
+	labels := ownership.Marks(p.Import)
 	labels[clusterv1.ClusterNameLabel] = p.Import.Name
 	want := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import), Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: ownership.KubeconfigName(p.Import), Labels: labels},
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
 	}
 	mark(p, want)
@@ -55,7 +56,7 @@ func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, conte
 		return nil
 	case err != nil:
 		return fmt.Errorf("cannot get Secret %q: %w", want.Name, err)
-	case !p.IsOurs(there):
+	case !ownership.MarkedBy(there, p.Wanted):
 		return nameTaken("Secret", want.Name)
 	}
 	changed := there.DeepCopy()

@@ -5,7 +5,6 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -109,35 +110,26 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// everyKind lists the kinds that imports can create and that the hub serves, the managed resources first: they reveal
-// the name of the cluster.
+// everyKind lists the kinds that imports can create and that the hub serves.
 func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
-	var all []schema.GroupVersionKind
-	add := func(gk schema.GroupKind, versions ...string) error {
-		mapping, err := r.mapper.RESTMapping(gk, versions...)
+	all, reflected := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}, reflection.CoreKinds()
+	for _, name := range reflection.Clouds() {
+		managed, err := r.servedManagedKinds(name)
+		if err != nil {
+			return nil, err
+		}
+		all, reflected = append(all, managed...), append(reflected, reflection.ProviderKinds(name)...)
+	}
+	for _, gvk := range reflected {
+		_, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if err != nil && !meta.IsNoMatchError(err) {
-			return fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+			return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gvk, err)
 		}
-		if err == nil && !slices.Contains(all, mapping.GroupVersionKind) {
-			all = append(all, mapping.GroupVersionKind)
-		}
-		return nil
-	}
-	for _, name := range reflection.Clouds() {
-		for _, kind := range madeKinds(name) {
-			if err := errors.Join(add(kind.Namespaced()), add(kind.Legacy())); err != nil {
-				return nil, err
-			}
+		if err == nil {
+			all = append(all, gvk)
 		}
 	}
-	for _, name := range reflection.Clouds() {
-		for _, gvk := range reflection.ReflectedKinds(name) {
-			if err := add(gvk.GroupKind(), gvk.Version); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return append(all, corev1.SchemeGroupVersion.WithKind("Secret")), nil
+	return all, nil
 }
 
 // identitiesIn adds the imports that a kind's objects name as owner, and reports whether there are any.
@@ -154,7 +146,7 @@ func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKi
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			of := identity{scope.ImportNamedBy(o), types.UID(o.GetLabels()[fleetv1alpha1.ImportUIDLabel])}
+			of := identity{ownership.ImportNamedBy(o), types.UID(o.GetLabels()[fleetv1alpha1.ImportUIDLabel])}
 			if of.Name != "" && of.Namespace != "" {
 				into[of], some = true, true
 			}
@@ -163,4 +155,110 @@ func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKi
 			return some, nil
 		}
 	}
+}
+
+// deleteOrphans removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import
+// of that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something
+// is left.
+//
+// The Secret with the kubeconfig is also looked up by name, unless mayHave says that the existing import has it.
+func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {
+	orphans, err := r.orphans(ctx, key, !mayHave)
+	if err != nil {
+		return false, err
+	}
+	for _, orphan := range orphans {
+		if orphan.Import.UID == there {
+			continue
+		}
+		n, _, err := r.takeEverythingBack(ctx, orphan)
+		if err != nil {
+			return false, fmt.Errorf(
+				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.Import.UID, err)
+		}
+		left = left || n > 0
+	}
+	return left, nil
+}
+
+// finalize handles a request for an import that does not exist.
+func (r *Reconciler) finalize(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+	r.forget(key)
+	if err := r.mayImport(ctx); err != nil {
+		if isProblem(err) {
+			return reconcile.Result{}, nil // It may remove nothing. When it may, leftovers finds what is left.
+		}
+		return reconcile.Result{}, err
+	}
+	// The cache may not have it yet.
+	there := &fleetv1alpha1.ClusterImport{}
+	if err := r.live.Get(ctx, key, there); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", key, err)
+	}
+	left, err := r.deleteOrphans(ctx, key, there.UID, mayHave(there))
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: scope.Retry}, nil
+	}
+	if left {
+		return reconcile.Result{RequeueAfter: scope.Retry}, err
+	}
+	return reconcile.Result{}, err
+}
+
+// checkPrevious checks that nothing of an earlier import of the same name blocks this one.
+func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
+	left, err := r.deleteOrphans(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
+	if err != nil || !left {
+		return err
+	}
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
+		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(scope.Retry)
+}
+
+// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels as far as un-import needs.
+func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*scope.Scope, error) {
+	left := map[types.UID][]*unstructured.Unstructured{}
+	for _, gvk := range r.watched() {
+		list := unstructuredList(gvk)
+		labels := client.MatchingLabels{fleetv1alpha1.ImportNamespaceLabel: key.Namespace, fleetv1alpha1.ImportNameLabel: key.Name}
+		if err := r.owned.List(ctx, list, labels); err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			uid := types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])
+			left[uid] = append(left[uid], &list.Items[i])
+		}
+	}
+	if withSecret {
+		uid, err := r.importOfKubeconfig(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if _, found := left[uid]; uid != "" && !found {
+			left[uid] = nil // The Secret is all that is left.
+		}
+	}
+	var all []*scope.Scope
+	for uid, objects := range left {
+		p := scope.New(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}})
+		p.Wanted.Cloud, p.Wanted.ClusterName = ownership.InferCluster(objects)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// importOfKubeconfig is the UID of the import of a name that created the kubeconfig of this name; "" if none did. A
+// Secret whose labels name another import is ignored.
+func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.NamespacedName) (types.UID, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	name := ownership.KubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("cannot get Secret %q: %w", name, err)
+	}
+	if ownership.ImportNamedBy(secret) != key {
+		return "", nil
+	}
+	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil
 }

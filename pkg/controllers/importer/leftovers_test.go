@@ -23,6 +23,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/importertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -126,7 +127,7 @@ func TestLeftoversHaveNoImport(t *testing.T) {
 func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	theirs := anImport()
 	theirs.Name, theirs.UID = "theirs", "their-uid"
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: scope.Marks(theirs)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: ownership.Marks(theirs)}}
 	h := newHub(t, anImport(), secret)
 	if err := h.c.Delete(t.Context(), h.get()); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -132,25 +133,14 @@ func isBorn(m *unstructured.Unstructured) bool {
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
 }
 
-// managementPolicies are the managementPolicies of a managed resource. None means all.
-func managementPolicies(m *unstructured.Unstructured) []string {
-	policies, _, err := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
-	if err != nil {
+// verifyManaged returns what is wrong with a managed resource that must only observe.
+func verifyManaged(m *unstructured.Unstructured) error {
+	policies := ownership.ManagementPolicies(m)
+	writesNothing := reflection.WritesNothing(m)
+	if writesNothing && (len(policies) == 0 || slices.Equal(policies, []string{"*"})) {
 		return nil
 	}
-	return policies
-}
-
-// verifyManaged returns what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller
-// ignores policies, writes nothing to the cloud under any.
-func verifyManaged(m *unstructured.Unstructured) error {
-	policies := managementPolicies(m)
-	if reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
-		if len(policies) == 0 || slices.Equal(policies, []string{"*"}) {
-			return nil
-		}
-	}
-	if !slices.Equal(policies, []string{"Observe"}) && !reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
+	if !slices.Equal(policies, []string{"Observe"}) && !writesNothing {
 		return fmt.Errorf("%s %q has managementPolicies other than Observe", m.GetKind(), m.GetName())
 	}
 	if policy, found, err := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); err != nil || found && policy != "Orphan" {
@@ -172,7 +162,7 @@ func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 		if i < 0 {
 			return waiting(w)
 		}
-		if reflection.IsGone(there[i]) && !isCluster(w) {
+		if reflection.IsGone(there[i]) && !reflection.IsCluster(w) {
 			continue // NodePoolsComplete reports a pool that is gone.
 		}
 		switch synced, _ := condition.Find(there[i], "Synced"); {
@@ -194,13 +184,6 @@ func waiting(m *unstructured.Unstructured) metav1.Condition {
 	}
 }
 
-func isCluster(m *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(reflection.Clouds(), func(c reflection.Cloud) bool {
-		kinds := reflection.Kinds(c)
-		return len(kinds) > 0 && kinds[0].Is(m.GroupVersionKind().GroupKind())
-	})
-}
-
 func annotate(o client.Object, key, value string) {
 	annotations := map[string]string{}
 	maps.Copy(annotations, o.GetAnnotations())
@@ -210,7 +193,7 @@ func annotate(o client.Object, key, value string) {
 
 // read reads the facts. Without them, reflections are neither created nor changed.
 func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
-	cluster := slices.IndexFunc(p.Managed, isCluster)
+	cluster := slices.IndexFunc(p.Managed, reflection.IsCluster)
 	if cluster < 0 {
 		return waitingForFirst(p)
 	}

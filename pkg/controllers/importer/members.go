@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -115,7 +116,7 @@ func (r *Reconciler) foreignMembers(ctx context.Context, p *scope.Scope) error {
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			if gvk.Kind == "MachinePool" && p.IsOurs(o) {
+			if gvk.Kind == "MachinePool" && ownership.MarkedBy(o, p.Wanted) {
 				continue
 			}
 			if err := r.kubeconfigs.withdrawKubeconfig(ctx, p); err != nil {

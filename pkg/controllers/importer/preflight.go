@@ -60,7 +60,7 @@ func (r *Reconciler) allKinds(p *scope.Scope) []schema.GroupVersionKind {
 
 func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
-	for _, kind := range madeKinds(p.Wanted.Cloud) {
+	for _, kind := range reflection.Kinds(p.Wanted.Cloud) {
 		if gvk, _, found := p.Served.Managed(kind); found {
 			all = append(all, gvk)
 		}
@@ -71,7 +71,7 @@ func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 // observeKinds queries the hub for the kinds of a cloud, and for the manager's rights to them.
 func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
 	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
-	for _, kind := range madeKinds(name) {
+	for _, kind := range reflection.Kinds(name) {
 		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 // configurations of the same name, and only that of the cluster's kind is checked against what the import may use.
 func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Served) error {
 	var legacy []reflection.Kind
-	kinds := madeKinds(name)
+	kinds := reflection.Kinds(name)
 	for _, kind := range kinds {
 		if _, namespaced, _ := served.Managed(kind); !namespaced {
 			legacy = append(legacy, kind)

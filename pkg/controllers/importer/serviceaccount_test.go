@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
@@ -184,7 +185,7 @@ func (w *accountWorld) reason(p *scope.Scope) string {
 func (w *accountWorld) secret() (*corev1.Secret, string) {
 	w.t.Helper()
 	secret := &corev1.Secret{}
-	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: scope.KubeconfigName(w.imp)}, secret)
+	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: ownership.KubeconfigName(w.imp)}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, ""
 	}

@@ -49,6 +49,9 @@ func describeSource(s fleetv1alpha1.ClusterImportSpec) string {
 			named(&k.Azure.ClientSecretRef)
 		}
 	}
+	if k != nil && k.Server != nil {
+		parts = append(parts, "Server", k.Server.URL, string(k.Server.Certificate))
+	}
 	texts := make([][]byte, 0, len(parts))
 	for _, p := range parts {
 		texts = append(texts, []byte(p))

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -89,7 +90,7 @@ func buildStatus(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatu
 		status.References = buildReferences(p)
 	}
 	if p.KubeconfigNow != nil {
-		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: scope.KubeconfigName(p.Import)}
+		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: ownership.KubeconfigName(p.Import)}
 		if !p.Expires.IsZero() {
 			at := metav1.NewTime(p.Expires).Rfc3339Copy()
 			status.Kubeconfig.ExpirationTime = &at

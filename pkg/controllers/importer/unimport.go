@@ -83,17 +83,11 @@ func (r *Reconciler) revoke(ctx context.Context, p *scope.Scope) error {
 	return r.setFinalizer(ctx, p, false)
 }
 
-// providerKinds are the kinds of a cloud's provider of Cluster API, in the order of their creation.
-func providerKinds(name reflection.Cloud) []schema.GroupVersionKind {
-	return slices.DeleteFunc(reflection.ReflectedKinds(name), func(k schema.GroupVersionKind) bool { return k.Group == clusterv1.GroupVersion.Group })
-}
-
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
 // between. It does what can be done, and returns how many objects of which kind block the rest. Everything is read from
 // the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (left int, what string, err error) {
-	core := slices.DeleteFunc(reflection.ReflectedKinds(p.Wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
-	providers := providerKinds(p.Wanted.Cloud)
+	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(p.Wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
 		what  string
@@ -207,7 +201,7 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int,
 
 // servedManagedKinds are the kinds of a cloud's managed resources that the hub serves.
 func (r *Reconciler) servedManagedKinds(cloud reflection.Cloud) (kinds []schema.GroupVersionKind, err error) {
-	for _, kind := range madeKinds(cloud) {
+	for _, kind := range reflection.Kinds(cloud) {
 		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 			mapping, err := r.mapper.RESTMapping(gk)
 			if meta.IsNoMatchError(err) {

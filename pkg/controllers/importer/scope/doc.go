@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package scope is one pass over one ClusterImport: the results of the importer's steps, for later steps and for the
-// status. It also has what the steps share: how a step stops the pass, the names of what an import creates, the requeue
-// delay, and the bounding of foreign texts.
+// status. It also has what the steps share: how a step stops the pass, the requeue delay, and the bounding of foreign
+// texts.
 //
 // A Scope belongs to the goroutine of the pass. Nothing here reads or writes an API server.
 //

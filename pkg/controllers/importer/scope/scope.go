@@ -18,6 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -87,7 +88,7 @@ func NewObjectKey(o client.Object) ObjectKey {
 func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 	imp = imp.DeepCopy()
 	return &Scope{
-		Import: imp, Wanted: WantedImport(imp),
+		Import: imp, Wanted: ownership.WantedImport(imp),
 		WantedManaged: map[ObjectKey]bool{}, WantedReflected: map[ObjectKey]bool{}, Strangers: map[ObjectKey]bool{}, Skipped: map[string]bool{},
 		Removed: map[schema.GroupKind]bool{}, Outcomes: map[ObjectKey]Outcome{},
 	}
@@ -170,57 +171,4 @@ func ChangeFinalizer(imp *fleetv1alpha1.ClusterImport, want bool) bool {
 		return controllerutil.AddFinalizer(imp, fleetv1alpha1.ImportFinalizer)
 	}
 	return controllerutil.RemoveFinalizer(imp, fleetv1alpha1.ImportFinalizer)
-}
-
-// IsOurs reports whether an object has the label of this import. That suffices for an object of the very name that the
-// import gives. An object that was found by its label has to pass Reconciler.own as well.
-func (p *Scope) IsOurs(o client.Object) bool {
-	return o.GetLabels()[fleetv1alpha1.ImportUIDLabel] == string(p.Import.UID)
-}
-
-// WantedImport is the import in the terms of pkg/reflection.
-func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
-	s := imp.Spec
-	w := reflection.Import{
-		Namespace: imp.Namespace, Name: imp.Name, UID: imp.UID,
-		Cloud:             reflection.Cloud(s.Cloud()),
-		ProviderConfig:    reflection.ProviderConfig{Kind: cmp.Or(s.ProviderConfigRef.Kind, "ProviderConfig"), Name: s.ProviderConfigRef.Name},
-		Labels:            Marks(imp),
-		ClusterLabels:     map[string]string{fleetv1alpha1.ImportedLabel: "true"},
-		NodePools:         slices.Clone(s.NodePools.Names),
-		DiscoverNodePools: s.NodePools.Mode != fleetv1alpha1.NodePoolsModeList,
-		StrictPause:       s.Pause == fleetv1alpha1.ImportPauseStrict,
-	}
-	if s.Enroll != "" {
-		w.ClusterLabels[fleetv1alpha1.EnrollLabel] = s.Enroll
-	}
-	switch source := s.KubeconfigSource(); {
-	case source == fleetv1alpha1.KubeconfigSourceProvider && s.GKE == nil,
-		source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal, source == fleetv1alpha1.KubeconfigSourceToken && s.AKS != nil:
-		w.ConnectionSecretName = ConnectionSecretName(imp)
-	}
-	switch {
-	case s.EKS != nil:
-		w.Region, w.ClusterName = s.EKS.Region, s.EKS.ClusterName
-		w.NodePools = append(w.NodePools, s.EKS.NodeGroupNames...)
-	case s.AKS != nil:
-		w.ResourceGroupName, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
-	case s.GKE != nil:
-		w.Location, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
-		w.DNSEndpoint = s.GKE.Endpoint == fleetv1alpha1.GKEEndpointDNS
-	}
-	slices.Sort(w.NodePools)
-	w.NodePools = slices.Compact(w.NodePools)
-	if s.Subnets != nil {
-		w.PublicSubnetTag = s.Subnets.PublicTag
-		for _, o := range s.Subnets.Overrides {
-			hint := reflection.SubnetHint{ID: o.ID, RouteTableID: o.RouteTableID}
-			if o.Type != "" {
-				public := o.Type == fleetv1alpha1.SubnetTypePublic
-				hint.Public = &public
-			}
-			w.Subnets = append(w.Subnets, hint)
-		}
-	}
-	return w
 }

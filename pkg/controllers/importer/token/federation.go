@@ -149,7 +149,7 @@ func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) Exchange {
 func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (string, error)) (Request, error) {
 	parts := [][]byte{[]byte(e.Account), []byte(e.Audience), []byte(e.identity)}
 	for _, step := range e.steps {
-		if t.allowedBy(step.endpoint) == nil {
+		if t.allowed.Find(step.endpoint) == nil {
 			return Request{}, ErrEndpointNotAllowed
 		}
 		parts = append(parts, []byte(step.endpoint))
@@ -173,7 +173,7 @@ func (t *Tokens) exchanged(ctx context.Context, steps []exchangeStep, shown stri
 		if err == nil {
 			err = sound(token, time.Now()) //nolint:forbidigo // The library's expiry is of the machine's clock.
 		}
-		t.requests.WithLabelValues(t.allowedBy(step.endpoint).String(), metricResult(err)).Inc()
+		t.requests.WithLabelValues(t.allowed.Find(step.endpoint).String(), metricResult(err)).Inc()
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -88,7 +87,7 @@ type Request struct {
 
 // Tokens caches tokens by import. They are only in memory: a manager that starts requests new ones.
 type Tokens struct {
-	allowed []*url.URL
+	allowed Allowed
 	client  *http.Client
 	Clock   clock.Clock
 
@@ -119,16 +118,13 @@ type failedRequest struct {
 
 // New returns an empty cache. Only allowed endpoints are queried, and their certificates are verified with the
 // authorities, as PEM, or with those of the system if there are none. An endpoint that is no URL is an error
-// (ParseTokenEndpoint).
+// (ParseAllowed).
 func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
 	t := &Tokens{Clock: c, made: map[types.NamespacedName]Made{}, failed: map[types.NamespacedName]failedRequest{}}
 	t.Register(nil)
-	for _, endpoint := range allowed {
-		u, err := ParseTokenEndpoint(endpoint)
-		if err != nil {
-			return nil, err
-		}
-		t.allowed = append(t.allowed, u)
+	var err error
+	if t.allowed, err = ParseAllowed(allowed); err != nil {
+		return nil, err
 	}
 	roots := (*x509.CertPool)(nil)
 	if len(authorities) > 0 {
@@ -156,30 +152,6 @@ func (t *Tokens) OfAccounts() *Tokens {
 	}
 }
 
-// ParseTokenEndpoint parses a URL that an operator allows for token requests.
-func ParseTokenEndpoint(endpoint string) (*url.URL, error) {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%q is not an https URL without user, query and fragment", endpoint)
-	}
-	return u, nil
-}
-
-// allowedBy is the operator's URL that allows token requests to an endpoint; nil for none.
-func (t *Tokens) allowedBy(endpoint string) *url.URL {
-	u, err := ParseTokenEndpoint(endpoint)
-	if err != nil || strings.Contains(u.Path, "..") || u.RawPath != "" {
-		return nil
-	}
-	for _, a := range t.allowed {
-		path := a.Path == u.Path || strings.HasSuffix(a.Path, "/") && strings.HasPrefix(u.Path, a.Path)
-		if strings.EqualFold(a.Host, u.Host) && path {
-			return a
-		}
-	}
-	return nil
-}
-
 // Get returns a token and how soon to ask for it again. A working one is kept if there is no other. enter requests a
 // place; without one no endpoint is queried. An endpoint that issues no token for a request is left alone for as
 // long as an unreachable cluster, regardless of what triggers a pass over the import: another request, made of another
@@ -187,7 +159,7 @@ func (t *Tokens) allowedBy(endpoint string) *url.URL {
 func (t *Tokens) Get(
 	ctx context.Context, key types.NamespacedName, r Request, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
-	endpoint := t.allowedBy(r.endpoint)
+	endpoint := t.allowed.Find(r.endpoint)
 	if endpoint == nil {
 		return nil, 0, ErrEndpointNotAllowed
 	}

@@ -1,13 +1,15 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package scope
+package ownership
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // KubeconfigName is the name that Cluster API expects of the Secret.
@@ -26,8 +28,20 @@ func Marks(imp *fleetv1alpha1.ClusterImport) map[string]string {
 }
 
 // ImportNamedBy is the import that the labels of an object name.
-func ImportNamedBy(o client.Object) types.NamespacedName {
+func ImportNamedBy(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{
 		Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],
 	}
+}
+
+// MarkedBy reports whether an object has the label of an import. That suffices for an object of the very name that the
+// import gives. An object that was found by its label has to be MadeBy the import as well.
+func MarkedBy(o metav1.Object, imp reflection.Import) bool {
+	return o.GetLabels()[fleetv1alpha1.ImportUIDLabel] == string(imp.UID)
+}
+
+// MadeBy reports whether an import made an object. Labels are copied, by people and by restoring a backup into another
+// namespace: such a copy is not the import's, and can refer to real objects.
+func MadeBy(o *unstructured.Unstructured, imp reflection.Import) bool {
+	return MarkedBy(o, imp) && imp.Makes(o)
 }

@@ -1,21 +1,28 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package importer
+package ownership_test
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
+
+// anImport is of the EKS cluster "prod".
+func anImport() *fleetv1alpha1.ClusterImport {
+	imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop", UID: "import-uid"}}
+	imp.Spec.EKS = &fleetv1alpha1.EKSImport{ClusterName: "prod", Region: "eu-central-1"}
+	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ProviderConfig", Name: "customer"}
+	return imp
+}
 
 // managedOfOthers is a managed resource for an EKS cluster of the name that the import names.
 func managedOfOthers(gk schema.GroupKind, namespace, configKind, config string, change func(map[string]any)) *unstructured.Unstructured {
@@ -121,13 +128,8 @@ func TestManages(t *testing.T) {
 			if tc.config.Name != "" {
 				imp.Spec.ProviderConfigRef = tc.config
 			}
-			p := scope.New(imp)
-			p.Served = reflection.ServedVersions{namespaced: {"v1beta1"}}
-			if tc.legacy {
-				p.Served = reflection.ServedVersions{legacy: {"v1beta1"}}
-			}
-			if got := manages(tc.other, p, tc.id); got != tc.want {
-				t.Errorf("%s\nmanages(): want %v, got %v", tc.reason, tc.want, got)
+			if got := ownership.Manages(tc.other, ownership.WantedImport(imp), !tc.legacy, tc.id); got != tc.want {
+				t.Errorf("%s\nManages(): want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
 	}
@@ -151,55 +153,12 @@ func TestNamesOfAzureHaveNoCase(t *testing.T) {
 		}
 		other := managedOfOthers(kind.Namespaced(), "customers", "ProviderConfig", "customer", nil)
 		other.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "shop"})
-		if got := hasName(other, scope.WantedImport(newImport(aks, "Shop", "1"))); got != aks {
+		if got := ownership.WantedImport(newImport(aks, "Shop", "1")).Names(other); got != aks {
 			t.Errorf("AKS %v: a managed resource for the cluster is found: %v", aks, got)
 		}
-		if got := sameCluster(newImport(aks, "Shop", "1"), newImport(aks, "shop", "2"), true); got != aks {
+		older := []fleetv1alpha1.ClusterImport{*newImport(aks, "Shop", "1")}
+		if _, got := ownership.ImportedBefore(newImport(aks, "shop", "2"), older, true, nil); got != aks {
 			t.Errorf("AKS %v: two imports are of one cluster: %v", aks, got)
 		}
-	}
-}
-
-// TestTenantBlocksNoOtherImport: the attacker creates a managed resource, with their own configuration, of the name of
-// a cluster that another user wants to import.
-func TestTenantBlocksNoOtherImport(t *testing.T) {
-	theirs := managedOfOthers(reflection.EKSCluster.Namespaced(), "tenant", "ProviderConfig", "customer", showsID(idOfAnImport))
-	h := newHub(t, anImport(), theirs)
-	h.settle()
-	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-}
-
-// TestClusterThatCrossplaneManagesIsNotImported: a managed resource that is really for the cluster stops the import,
-// before it creates anything or, where only the ID shows it, before it reflects anything.
-func TestClusterThatCrossplaneManagesIsNotImported(t *testing.T) {
-	for name, tc := range map[string]struct {
-		config string
-		made   []string
-	}{
-		"SameConfig":    {config: "customer"},
-		"AnotherConfig": {config: "another", made: []string{"Cluster", "ClusterAuth", "NodeGroup", "Subnet", "VPC"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			other := managedOfOthers(reflection.EKSCluster.Namespaced(), "customers", "ProviderConfig", tc.config, showsID(idOfAnImport))
-			h := newHub(t, anImport(), other)
-			h.settle()
-			h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane)
-			made := map[string]bool{}
-			for _, gvk := range kindsOfEKS() {
-				for _, o := range h.list(gvk) {
-					if bears := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]; bears != "" && !reflection.EKSClusterAuth.Is(gvk.GroupKind()) {
-						made[gvk.Group+"/"+gvk.Kind] = true
-					}
-				}
-			}
-			for kind := range made {
-				if slices.ContainsFunc(reflection.ReflectedKinds(reflection.EKS), func(k schema.GroupVersionKind) bool { return k.Group+"/"+k.Kind == kind }) {
-					t.Errorf("want nothing reflected, got %v", slices.Sorted(maps.Keys(made)))
-				}
-			}
-			if len(tc.made) == 0 && len(made) > 0 {
-				t.Errorf("want nothing made, got %v", slices.Sorted(maps.Keys(made)))
-			}
-		})
 	}
 }

@@ -1,0 +1,169 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// apiServer is an API server with a certificate for a name. It counts the requests that have a token.
+func apiServer(t *testing.T, name string) (at *url.URL, ca []byte, tokens *int) {
+	t.Helper()
+	chain, key, err := cert.GenerateSelfSignedCertKey(name, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens = new(int)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer t" {
+			*tokens++
+		}
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	at, err = url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at, chain, tokens
+}
+
+// TestServerOfTheSpec: credentials go to a server that the spec names only if the operator allows it, and only if it
+// presents the certificate of the observed cluster, or one of a public authority if the spec says so.
+func TestServerOfTheSpec(t *testing.T) {
+	const observed, notAllowed = "abc.gr7.eu-central-1.eks.amazonaws.com", "--allowed-import-servers"
+	forwarder, ca, received := apiServer(t, observed)
+	attacker, _, stolen := apiServer(t, observed)
+	for name, tc := range map[string]struct {
+		allowed     []string
+		server      string
+		certificate fleetv1alpha1.ServerCertificate
+		// refused is a part of the message. What the operator does not allow withdraws an earlier kubeconfig.
+		refused string
+		reached bool
+	}{
+		"Forwarder":       {allowed: []string{forwarder.String()}, server: forwarder.String(), reached: true},
+		"OtherCluster":    {allowed: []string{attacker.String()}, server: attacker.String()},
+		"NoneAllowed":     {server: forwarder.String(), refused: notAllowed},
+		"AnotherAllowed":  {allowed: []string{attacker.String()}, server: forwarder.String(), refused: notAllowed},
+		"OtherPath":       {allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/b/a/", refused: notAllowed},
+		"OutOfThePath":    {allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/a/../b", refused: notAllowed},
+		"PlainText":       {allowed: []string{forwarder.String()}, server: "http://" + forwarder.Host, refused: notAllowed},
+		"User":            {allowed: []string{forwarder.String()}, server: "https://u:p@" + forwarder.Host, refused: notAllowed},
+		"PublicAuthority": {allowed: []string{forwarder.String()}, server: forwarder.String(), certificate: fleetv1alpha1.ServerCertificatePublic},
+		"DeniedAddress":   {allowed: []string{"https://0.0.0.0"}, server: "https://0.0.0.0", refused: "address"},
+	} {
+		for _, source := range []string{"observed", "published"} {
+			t.Run(name+"/"+source, func(t *testing.T) {
+				*received, *stolen = 0, 0
+				allowed, err := token.ParseAllowed(tc.allowed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &kubeconfigs{creds: credentials.Options{AllowLoopback: true, AllowInsecureTLS: true}, servers: allowed}
+				p := scope.New(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{
+					EKS:        &fleetv1alpha1.EKSImport{},
+					Kubeconfig: &fleetv1alpha1.ImportKubeconfig{Server: &fleetv1alpha1.ImportServer{URL: tc.server, Certificate: tc.certificate}},
+				}})
+				p.Facts = &reflection.Facts{
+					Endpoint: reflection.Endpoint{Host: observed, Port: 443}, CertificateAuthority: base64.StdEncoding.EncodeToString(ca),
+				}
+				var content []byte
+				if source == "observed" {
+					content, err = r.composed(t.Context(), p, "t")
+				} else {
+					published, writeErr := encoded(
+						&clientcmdapi.Cluster{Server: "https://" + observed, CertificateAuthorityData: ca}, &clientcmdapi.AuthInfo{Token: "t"})
+					if writeErr != nil {
+						t.Fatal(writeErr)
+					}
+					content, err = r.sanitised(published, p)
+				}
+				if tc.refused != "" {
+					if err == nil || !isProblem(err) || !strings.Contains(err.Error(), tc.refused) || isWithdrawn(err) != (tc.refused == notAllowed) {
+						t.Errorf("want a problem with %q, got %v", tc.refused, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				get(t, content)
+				if (*received > 0) != tc.reached || *stolen > 0 {
+					t.Errorf("the forwarder received %d tokens, want %v; the attacker %d", *received, tc.reached, *stolen)
+				}
+			})
+		}
+	}
+}
+
+// get sends a request with the credentials of a kubeconfig, which may fail.
+func get(t *testing.T, kubeconfig []byte) {
+	t.Helper()
+	parsed, err := credentials.Parse(kubeconfig, credentials.Options{AllowLoopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(parsed.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, parsed.Host()+"/version", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+parsed.Token())
+	if response, err := client.Do(request); err == nil {
+		_ = response.Body.Close()
+	}
+}
+
+// TestPublicNameOfAPrivateCluster: the kubeconfig that AKS publishes has the private name of a private cluster.
+func TestPublicNameOfAPrivateCluster(t *testing.T) {
+	published, err := encoded(
+		&clientcmdapi.Cluster{Server: "https://shop.privatelink.westeurope.azmk8s.io:8443"}, &clientcmdapi.AuthInfo{Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for endpoint, want := range map[fleetv1alpha1.AKSEndpoint]string{
+		"":                               "https://shop.privatelink.westeurope.azmk8s.io:8443",
+		fleetv1alpha1.AKSEndpointPrivate: "https://shop.privatelink.westeurope.azmk8s.io:8443",
+		fleetv1alpha1.AKSEndpointPublic:  "https://shop.hcp.westeurope.azmk8s.io:8443",
+	} {
+		p := scope.New(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{AKS: &fleetv1alpha1.AKSImport{Endpoint: endpoint}}})
+		p.Facts = &reflection.Facts{Endpoint: reflection.Endpoint{Host: "shop.hcp.westeurope.azmk8s.io", Port: 443}}
+		content, err := (&kubeconfigs{}).sanitised(published, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parsed, err := credentials.Parse(content, credentials.Options{}); err != nil || parsed.Host() != want {
+			t.Errorf("%q: want %s, got %v, %v", endpoint, want, parsed, err)
+		}
+	}
+}
