@@ -155,6 +155,20 @@ func TestGKEEndpoint(t *testing.T) {
 	}
 }
 
+// TestGKEListsItsPools: no Node is needed to know them all. Clusters of the other clouds list none.
+func TestGKEListsItsPools(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	for name, want := range map[string]bool{"gke-zonal": true, "eks-standard": false, "aks-standard": false} {
+		f := loadFixture(t, name)
+		imp := newImport(f)
+		observed, _ := hub.observe(t, imp, served(imp.Cloud, false, true), f, false)
+		if facts, err := reflection.Read(imp, observed); err != nil || facts.NodePoolsComplete != want {
+			t.Errorf("%s: want all pools known %t, got %t (%s), %v", name, want, facts.NodePoolsComplete, facts.NodePoolsReason, err)
+		}
+	}
+}
+
 // TestGKELocations: sovereign clouds have a prefix, and zones for AI a longer name.
 func TestGKELocations(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,8 @@ func TestInferCluster(t *testing.T) {
 	secret := object(schema.GroupKind{Kind: "Secret"}, "")
 	check := func(what string, want reflection.Cloud, wantName string, left ...*unstructured.Unstructured) {
 		t.Helper()
-		for _, left := range [][]*unstructured.Unstructured{left, append([]*unstructured.Unstructured{core, secret}, left...), append(left, core)} {
+		first := append([]*unstructured.Unstructured{core, secret}, left...)
+		for _, left := range [][]*unstructured.Unstructured{left, first, append(left, core)} {
 			if cloud, name := ownership.InferCluster(left); cloud != want || name != wantName {
 				t.Errorf("%s of %s: got %s %q", what, want, cloud, name)
 			}

@@ -66,6 +66,18 @@ func TestManages(t *testing.T) {
 			reason: "The configuration, the name and the place are the import's.",
 			other:  managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", nil), want: true,
 		},
+		"SameConfigOtherName": {
+			reason: "The cluster is another one of the account.",
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", func(o map[string]any) {
+				o["metadata"].(map[string]any)["annotations"] = map[string]any{reflection.ExternalNameAnnotation: "production"}
+			}),
+		},
+		"SameConfigNoPlace": {
+			reason: "It says later where it is.",
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", func(o map[string]any) {
+				o["spec"].(map[string]any)["forProvider"] = map[string]any{}
+			}), want: true,
+		},
 		"SameConfigOtherPlace": {
 			reason: "The region is another one.",
 			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", func(o map[string]any) {
