@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package importer reflects clusters of EKS, AKS and GKE as objects of Cluster API, as ClusterImports request.
-// pkg/reflection decides what is wanted; this package reads and writes. docs/design/importer-safety.md has the threats.
-// It guarantees:
+// pkg/reflection decides what is wanted, and the package ownership whose an object is; this package reads and writes.
+// docs/design/importer-safety.md has the threats. It guarantees:
 //
 //   - Nothing is written to an imported cluster or its cloud. A ServiceAccount's token is requested only if the spec
 //     names it, and then the source's credentials are used for nothing else.
