@@ -73,10 +73,8 @@ type GoogleWorkloadIdentity struct {
 // requests a short-lived token of the ServiceAccount from the hub, for Entra ID alone, and exchanges it at Entra ID for
 // one of Entra ID's.
 type AzureWorkloadIdentity struct {
-	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must have the label
-	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and a
-	// Role with resourceNames must let Masthead get it and create serviceaccounts/token for it. Its token has the
-	// audience api://AzureADTokenExchange only, so the hub does not accept it.
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport, with label and Role as for Google. Its
+	// token has the audience api://AzureADTokenExchange only, so the hub does not accept it.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 }

@@ -302,10 +302,9 @@ type ImportServer struct {
 // +kubebuilder:validation:XValidation:rule="(self.source == 'Token') == has(self.tokenSecretRef)",message="tokenSecretRef is required with the source Token, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountRef) || self.source != 'None'",message="no serviceAccountRef with None"
 type ImportKubeconfig struct {
-	// source is Provider (what the Crossplane provider publishes; not for GKE, where it publishes none),
-	// GoogleServiceAccount (tokens made with a service account's key, or by workload identity federation; for GKE),
-	// AzureServicePrincipal (tokens made with a service principal's secret, or by workload identity federation; for AKS
-	// with Entra ID), Token (a token in a user's Secret) or None (no kubeconfig).
+	// source is Provider (what the Crossplane provider publishes; nothing for GKE), GoogleServiceAccount (for GKE) or
+	// AzureServicePrincipal (for AKS with Entra ID; tokens made with a key or a secret, or by workload identity
+	// federation), Token (in a user's Secret) or None.
 	// +kubebuilder:default=Provider
 	// +optional
 	Source KubeconfigSource `json:"source,omitempty"`
