@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -74,6 +76,7 @@ type connected struct {
 	dynamic  dynamic.Interface
 	shared   *kindwatch.Shared
 	lists    *kindwatch.ListGate
+	events   *eventWriter
 	progress kindwatch.Progress
 	// replaced is called when the connection that this one replaces has ended, and may be called again.
 	replaced func()
@@ -111,7 +114,7 @@ func (c *connected) Context() context.Context { return c.ctx }
 // newConnected builds a connection and starts nothing. The caller has already probed the cluster through the transport.
 func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport.Transport,
-	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
+	limiter flowcontrol.RateLimiter, dropped prometheus.Counter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
 	cfg := &rest.Config{
 		Host:        creds.Host(),
@@ -161,6 +164,10 @@ func newConnected(
 		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.events = &eventWriter{
+		ctx: c.ctx, write: writeEvents(dyn, o.requestTimeout), guard: t.Guard(), clock: clock.RealClock{}, dropped: dropped,
+		log: log, series: map[seriesID]*eventSeries{},
+	}
 	return c, nil
 }
 
@@ -178,9 +185,6 @@ func withoutCache(requestTimeout time.Duration) cluster.Option {
 		}
 	}
 }
-
-// run ends what the connection records events with when the connection is closed.
-func (c *connected) run() error { return c.Start(c.ctx) }
 
 // panicFailure is the failure of a connection that was closed after a panic. The panic value is only logged, since it
 // can contain text from the cluster.
