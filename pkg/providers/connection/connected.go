@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
@@ -74,6 +75,7 @@ type connected struct {
 	verified int64
 	prober   probe.Prober
 	dynamic  dynamic.Interface
+	metadata metadata.Interface
 	shared   *kindwatch.Shared
 	lists    *kindwatch.ListGate
 	events   *eventWriter
@@ -88,6 +90,9 @@ var _ Connected = &connected{}
 
 // Dynamic returns a client without a time-out.
 func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Metadata returns a client of metadata without a time-out.
+func (c *connected) Metadata() metadata.Interface { return c.metadata }
 
 // Shared runs one watch per kind for all controllers that use it.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
@@ -137,6 +142,10 @@ func newConnected(
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
+	metadata, err := dynamicclient.NewMetadata(cfg, watches, t.Guard())
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a metadata client: %w", err)
+	}
 	cl, err := cluster.New(cfg, withoutCache(o.requestTimeout), func(co *cluster.Options) {
 		co.Scheme = o.scheme
 		co.Logger = log
@@ -153,7 +162,7 @@ func newConnected(
 		return nil, fmt.Errorf("cannot create a client: %w", err)
 	}
 	c := &connected{
-		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
+		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn, metadata: metadata,
 		prober: probe.New(t, o.probeTimeout), lists: o.lists, replaced: func() {},
 	}
 	watched, err := multicluster.WatchOptions(c)
