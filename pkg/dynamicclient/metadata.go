@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -38,9 +39,7 @@ func NewMetadata(config *rest.Config, httpClient *http.Client, g *guard.Guard) (
 	if err != nil {
 		return nil, err
 	}
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, optionsVersion)
-	return &metadataClient{Interface: client, watches: watches, parameters: runtime.NewParameterCodec(scheme)}, nil
+	return &metadataClient{Interface: client, watches: watches}, nil
 }
 
 // optionsVersion is the version of request options.
@@ -48,8 +47,7 @@ var optionsVersion = schema.GroupVersion{Version: "v1"} //nolint:gochecknoglobal
 
 type metadataClient struct {
 	metadata.Interface
-	watches    rest.Interface
-	parameters runtime.ParameterCodec
+	watches rest.Interface
 }
 
 // Resource implements metadata.Interface.
@@ -91,6 +89,6 @@ func (r *metadataResource) Watch(ctx context.Context, o metav1.ListOptions) (wat
 	return r.client.watches.Get().AbsPath(append(root, r.resource.Version)...).
 		NamespaceIfScoped(r.namespace, r.namespace != "").Resource(r.resource.Resource).
 		SetHeader("Accept", acceptMetadata).
-		SpecificallyVersionedParams(&o, r.client.parameters, optionsVersion).
+		SpecificallyVersionedParams(&o, scheme.ParameterCodec, optionsVersion).
 		Timeout(timeout).Watch(ctx)
 }

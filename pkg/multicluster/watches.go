@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
@@ -54,18 +55,6 @@ func OwnedDefinitions() kindwatch.Kind {
 // Account, Lists, Progress and Guard of the connection, if it has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	o := kindwatch.Options{Guard: GetGuard(cl)}
-	config := rest.CopyConfig(cl.GetConfig())
-	config.Timeout = WatchTimeout
-	httpClient := &http.Client{}
-	if h := cl.GetHTTPClient(); h != nil {
-		*httpClient = *h
-	}
-	httpClient.Timeout, httpClient.Transport = 0, WithTimeout(httpClient.Transport, WatchTimeout)
-
-	var err error
-	if o.MetadataClient, err = dynamicclient.NewMetadata(config, httpClient, o.Guard); err != nil {
-		return o, fmt.Errorf("cannot create a metadata client: %w", err)
-	}
 	if c, ok := cl.(interface{ Shared() *kindwatch.Shared }); ok {
 		o.Shared = c.Shared()
 	}
@@ -78,9 +67,24 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	if c, ok := cl.(interface{ Progress() *kindwatch.Progress }); ok {
 		o.Progress = c.Progress()
 	}
-	if c, ok := cl.(interface{ Dynamic() dynamic.Interface }); ok {
-		o.Client = c.Dynamic()
+	if c, ok := cl.(interface {
+		Dynamic() dynamic.Interface
+		Metadata() metadata.Interface
+	}); ok {
+		o.Client, o.MetadataClient = c.Dynamic(), c.Metadata()
 		return o, nil
+	}
+	config := rest.CopyConfig(cl.GetConfig())
+	config.Timeout = WatchTimeout
+	httpClient := &http.Client{}
+	if h := cl.GetHTTPClient(); h != nil {
+		*httpClient = *h
+	}
+	httpClient.Timeout, httpClient.Transport = 0, WithTimeout(httpClient.Transport, WatchTimeout)
+
+	var err error
+	if o.MetadataClient, err = dynamicclient.NewMetadata(config, httpClient, o.Guard); err != nil {
+		return o, fmt.Errorf("cannot create a metadata client: %w", err)
 	}
 	if o.Client, err = dynamicclient.New(config, httpClient, o.Guard); err != nil {
 		return o, fmt.Errorf("cannot create a dynamic client: %w", err)

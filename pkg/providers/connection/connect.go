@@ -135,13 +135,12 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 		return nil, why
 	}
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
-	conn, err := newConnected(c.life.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), c.share)
+	conn, err := newConnected(c.life.ctx, r.name, creds, uid, t, r.throttle, c.metrics.dropCounter(r.name), log.FromContext(ctx).WithName("cluster"), c.share)
 	if err != nil {
 		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	conn.verified = dials
 	r.uid, r.health = uid, health
 	r.version, r.versionAt = pr.Version(ctx, creds.Token()), c.o.Clock.Now()
-	c.life.running.Go(func() { _ = t.Guard().Run("the recorder of events", conn.run) })
 	return conn, nil
 }

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -72,8 +75,10 @@ type connected struct {
 	verified int64
 	prober   probe.Prober
 	dynamic  dynamic.Interface
+	metadata metadata.Interface
 	shared   *kindwatch.Shared
 	lists    *kindwatch.ListGate
+	events   *eventWriter
 	progress kindwatch.Progress
 	// replaced is called when the connection that this one replaces has ended, and may be called again.
 	replaced func()
@@ -85,6 +90,9 @@ var _ Connected = &connected{}
 
 // Dynamic returns a client without a time-out.
 func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Metadata returns a client of metadata without a time-out.
+func (c *connected) Metadata() metadata.Interface { return c.metadata }
 
 // Shared runs one watch per kind for all controllers that use it.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
@@ -111,7 +119,7 @@ func (c *connected) Context() context.Context { return c.ctx }
 // newConnected builds a connection and starts nothing. The caller has already probed the cluster through the transport.
 func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport.Transport,
-	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
+	limiter flowcontrol.RateLimiter, dropped prometheus.Counter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
 	cfg := &rest.Config{
 		Host:        creds.Host(),
@@ -134,6 +142,10 @@ func newConnected(
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
+	metadata, err := dynamicclient.NewMetadata(cfg, watches, t.Guard())
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a metadata client: %w", err)
+	}
 	cl, err := cluster.New(cfg, withoutCache(o.requestTimeout), func(co *cluster.Options) {
 		co.Scheme = o.scheme
 		co.Logger = log
@@ -150,7 +162,7 @@ func newConnected(
 		return nil, fmt.Errorf("cannot create a client: %w", err)
 	}
 	c := &connected{
-		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
+		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn, metadata: metadata,
 		prober: probe.New(t, o.probeTimeout), lists: o.lists, replaced: func() {},
 	}
 	watched, err := multicluster.WatchOptions(c)
@@ -161,6 +173,10 @@ func newConnected(
 		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.events = &eventWriter{
+		ctx: c.ctx, write: writeEvents(dyn, o.requestTimeout), guard: t.Guard(), clock: clock.RealClock{}, dropped: dropped,
+		log: log, series: map[seriesID]*eventSeries{},
+	}
 	return c, nil
 }
 
@@ -178,9 +194,6 @@ func withoutCache(requestTimeout time.Duration) cluster.Option {
 		}
 	}
 }
-
-// run ends what the connection records events with when the connection is closed.
-func (c *connected) run() error { return c.Start(c.ctx) }
 
 // panicFailure is the failure of a connection that was closed after a panic. The panic value is only logged, since it
 // can contain text from the cluster.

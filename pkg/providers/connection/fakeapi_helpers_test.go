@@ -10,8 +10,9 @@ import (
 )
 
 // fakeAPI answers, under a prefix of the path, the requests of a connection to an API server: its health, identity,
-// version, and the ServiceAccounts "masthead" and "slow". Writes of ServiceAccounts are accepted and forgotten. It is
-// for tests that are about the connection, not about API servers, and for fleets of thousands.
+// version, and the ServiceAccounts "masthead" and "slow". Writes of ServiceAccounts and Events are
+// accepted and forgotten. It is for tests that are about the connection, not about API servers, and for fleets of
+// thousands.
 func fakeAPI(w http.ResponseWriter, r *http.Request, prefix, uid string) {
 	answer := func(code int, body string) {
 		w.Header().Set("Content-Type", "application/json")
@@ -38,6 +39,8 @@ func fakeAPI(w http.ResponseWriter, r *http.Request, prefix, uid string) {
 			`{"name":"namespaces","kind":"Namespace","verbs":["get","list","watch"]}]}`)
 	case strings.HasSuffix(path, "/serviceaccounts") && r.Method == http.MethodPost:
 		answer(http.StatusCreated, fmt.Sprintf(account, "created", "3"))
+	case strings.HasSuffix(path, "/events") && r.Method == http.MethodPost:
+		answer(http.StatusCreated, `{"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"namespace":"default","name":"created"}}`)
 	case strings.HasSuffix(path, "/serviceaccounts") && r.URL.Query().Get("watch") != "":
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusOK)

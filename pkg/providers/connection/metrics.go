@@ -39,6 +39,7 @@ type metrics struct {
 	refused   *prometheus.CounterVec
 	held      *prometheus.GaugeVec
 	panics    *prometheus.CounterVec
+	dropped   *prometheus.CounterVec
 	duration  prometheus.Observer
 	requests  *prometheus.CounterVec
 
@@ -92,6 +93,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		panics: metric.NewCounter(reg, explained(cluster("masthead_panics_total",
 			"Panics while something of a cluster was handled. Each is a bug, and disconnects the cluster; the stack is in the "+
 				"log."), "enrolment.md#reasons")),
+		dropped: metric.NewCounter(reg, cluster("masthead_cluster_events_dropped_total",
+			"Events that were not written to a cluster, because it refuses or does not answer them, or too many wait.")),
 		duration: metric.NewHistogram(reg, metric.Definition{
 			Name:    "masthead_cluster_probe_duration_seconds",
 			Help:    "Duration of the health probes of all clusters.",
@@ -179,6 +182,11 @@ func (m *metrics) panicCounter(name mcr.ClusterName) prometheus.Counter {
 	return m.panics.WithLabelValues(metric.ClusterValues(name)...)
 }
 
+// dropCounter counts, like watchCounter, the events that one connection does not write.
+func (m *metrics) dropCounter(name mcr.ClusterName) prometheus.Counter {
+	return m.dropped.WithLabelValues(metric.ClusterValues(name)...)
+}
+
 // requestCounts counts the requests to a cluster until it is forgotten.
 func (m *metrics) requestCounts(name mcr.ClusterName) *transport.Counts {
 	m.mu.Lock()
@@ -204,6 +212,7 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.refused.DeletePartialMatch(l)
 	m.held.DeletePartialMatch(l)
 	m.panics.DeletePartialMatch(l)
+	m.dropped.DeletePartialMatch(l)
 	m.mu.Lock()
 	counts := m.counts[name]
 	delete(m.counts, name)

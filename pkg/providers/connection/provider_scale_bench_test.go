@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
@@ -65,6 +67,65 @@ func benchmarkFleet(b *testing.B, n int) {
 	h.stop()
 }
 
+// BenchmarkConnection measures what a connection holds while it is idle, and how much more after its first event. What
+// the API servers hold, in the same process, is part of it.
+func BenchmarkConnection(b *testing.B) {
+	const n = 200
+	for range b.N {
+		servers := newFakeServers(b)
+		src := newFakeSource()
+		h := newHarness(b, src, func(o *Options) {
+			o.ProbeInterval, o.ProbeTimeout, o.ConnectTimeout = time.Hour, time.Minute, time.Minute
+		})
+		before := inUse()
+		for i := range n {
+			src.set(servers.name(i), servers.kubeconfig(b, i))
+		}
+		h.waitForClusters(b, n)
+		idle := inUse()
+		idle.since(before).report(b, n, "idle")
+		sent := servers.events.Load()
+		for _, c := range h.List() {
+			cl, err := h.Get(b.Context(), c.Name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			cl.GetEventRecorder("test").Eventf(&corev1.ObjectReference{Kind: "ServiceAccount", Namespace: "default", Name: "masthead"}, nil,
+				corev1.EventTypeNormal, "First", "Test", "The first event")
+		}
+		for servers.events.Load() < sent+n {
+			time.Sleep(connectiontest.Tick)
+		}
+		inUse().since(idle).report(b, n, "first-event")
+		h.stop()
+	}
+}
+
+// held is what the process holds.
+type held struct{ heap, stack, goroutines float64 }
+
+func inUse() held {
+	time.Sleep(2 * time.Second) // What has just been done ends.
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return held{float64(m.HeapAlloc), float64(m.StackInuse), float64(runtime.NumGoroutine())}
+}
+
+func (h held) since(before held) held {
+	return held{h.heap - before.heap, h.stack - before.stack, h.goroutines - before.goroutines}
+}
+
+// report reports what is held for each of n clusters.
+func (h held) report(b *testing.B, n int, what string) {
+	b.Helper()
+	each := 1 / float64(n)
+	b.ReportMetric(h.heap/1024*each, what+"-heap-KiB/cluster")
+	b.ReportMetric(h.stack/1024*each, what+"-stack-KiB/cluster")
+	b.ReportMetric(h.goroutines*each, what+"-goroutines/cluster")
+}
+
 // waitForClusters waits until both objects of each of n clusters have been reconciled.
 func (h *harness) waitForClusters(b *testing.B, n int) {
 	b.Helper()
@@ -86,7 +147,7 @@ func (h *harness) waitForClusters(b *testing.B, n int) {
 // fakeServers are any number of fake API servers behind one port, distinguished by the path.
 type fakeServers struct {
 	*httptest.Server
-	requests atomic.Int64
+	requests, events atomic.Int64
 }
 
 func newFakeServers(b *testing.B) *fakeServers {
@@ -94,6 +155,9 @@ func newFakeServers(b *testing.B) *fakeServers {
 	s := &fakeServers{}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events") {
+			s.events.Add(1)
+		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		fakeAPI(w, r, "/"+id, id+"-b8de-4056-8188-02a4f43e3f73")
 	}))

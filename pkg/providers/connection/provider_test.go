@@ -96,10 +96,17 @@ func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind := multicluster.OwnedDefinitions()
+	first, err := multicluster.WatchOptions(cl)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 3 {
 		o, err := multicluster.WatchOptions(cl)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if o.Client != first.Client || o.MetadataClient != first.MetadataClient {
+			t.Error("want all Watchers of a cluster to share its clients")
 		}
 		if o.Lists != lists {
 			t.Error("want all Watchers of all clusters to share one gate for lists")
