@@ -72,6 +72,8 @@ func (o *orphans) count(w *Cluster, identifier string) (orphans, strays int) {
 	for _, from := range o.hub.originsIn(identifier) {
 		switch claim, known := w.getClaim(from); {
 		case !known:
+		case claim == nil && len(o.hub.Places(from)) == 0:
+			// The hub answered what the watch never reported, because it had changed meanwhile.
 		case claim == nil:
 			orphans++
 		default:
