@@ -61,6 +61,7 @@ func (r *requirementReconciler) gatherFacts(ctx context.Context, req multicluste
 	if !ok {
 		return nil, condition.PendingError{}
 	}
+	r.inFlight.Begin(req.ClusterName)
 	claim, vanished, err := r.getClaim(w, req)
 	if err != nil {
 		return nil, err
