@@ -154,6 +154,7 @@ func (w *world) users(c *workload, team string) []option {
 		}})
 		if w.checker.claims[claim.GetUID()].justProtected {
 			out = append(out, option{who + " deletes the claim before its finalizer counts", usual, func() {
+				w.checker.slips(c, claim.GetUID())
 				c.server.Remove(key(claims, team, claimName))
 			}})
 		}
@@ -378,12 +379,6 @@ func (w *world) strays() []option {
 			})
 			out = append(out, option{fmt.Sprintf("stray for %s/%s in %s", c.identifier, c.teams[0], name), rare, func() {
 				w.request(w.hub.Server, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
-			}}, option{fmt.Sprintf("stray that looks new for %s/%s in %s", c.identifier, c.teams[0], name), rare, func() {
-				fresh := obj.DeepCopy()
-				a := fresh.GetAnnotations()
-				a[fleetv1alpha1.SourceClusterUIDAnnotation], a[fleetv1alpha1.CreatedAtAnnotation] = c.uid, time.Now().Format(time.RFC3339)
-				fresh.SetAnnotations(a)
-				w.request(w.hub.Server, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", fresh.Object)
 			}})
 		}
 	}
@@ -472,8 +467,9 @@ func (w *world) restore() []option {
 		out = append(out, option{"restore " + c.identifier + " without its claims", rare, func() {
 			c.lost = c.server.List(claims)
 			for _, claim := range c.lost {
-				w.checker.claims[claim.GetUID()].lostAt = time.Now()
+				w.checker.claims[claim.GetUID()].lost = true
 			}
+			w.checker.expires(c.server)
 			c.server.Lose(claims)
 		}})
 	}

@@ -83,10 +83,12 @@ type claimHistory struct {
 	// consentsToMove means that the namespace's owner has ever consented to moving objects.
 	consentsToMove bool
 
-	// slipped means that its deletion did not wait for its finalizer.
-	slipped bool
-	// lostAt is when a backup was restored that does not have the claim; zero if none was.
-	lostAt time.Time
+	// slipped means that its deletion did not wait for its finalizer. witnesses are the processes that run since then and
+	// watched it, or will be shown it.
+	slipped   bool
+	witnesses map[string]bool
+	// lost means that a backup was restored that does not have the claim.
+	lost bool
 	// restored means that it is back from a later backup, with another UID.
 	restored bool
 
@@ -104,7 +106,6 @@ type claimHistory struct {
 // objectHistory is what happened to a claim in the hub.
 type objectHistory struct {
 	last *unstructured.Unstructured
-	made time.Time
 	gone bool
 	// sources are those that it has named.
 	sources map[string]bool
@@ -170,7 +171,7 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	}
 	switch {
 	case change.Old == nil:
-		o := &objectHistory{last: change.New, made: time.Now(), sources: map[string]bool{}, byMasthead: isAgent(change)}
+		o := &objectHistory{last: change.New, sources: map[string]bool{}, byMasthead: isAgent(change)}
 		c.objects[change.New.GetUID()] = o
 		if o.byMasthead {
 			c.objectCreated(o)
@@ -303,11 +304,8 @@ func mayAdopt(before, after *unstructured.Unstructured) bool {
 	return a[fleetv1alpha1.AdoptableByAnnotation] == identifier+"/*" || a[fleetv1alpha1.ReleasedFromAnnotation] == source
 }
 
-// An object may be deleted for a missing claim, or while Crossplane binds it, depending on its age.
-const (
-	newbornTime = 5 * time.Minute
-	bindingTime = 10 * time.Second
-)
+// bindingTime is how old an object may be that is not deleted because Crossplane binds it.
+const bindingTime = 10 * time.Second
 
 func (c *checker) objectDeleted(o *objectHistory) {
 	claim := c.claimFor(o.last)
@@ -323,10 +321,9 @@ func (c *checker) objectDeleted(o *objectHistory) {
 		}
 	case !claim.gone && !c.mayMove(claim) && claim.last.GetDeletionTimestamp() == nil:
 		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
-	case !claim.lostAt.IsZero():
-		// What was new when its claim was found missing may be older when the hub can be written.
-		if old := claim.lostAt.Sub(o.last.GetCreationTimestamp().Time); claim.last.GetDeletionTimestamp() == nil && old > newbornTime+maxSkew {
-			c.fail("What a restored cluster may still claim is kept", "%s/%s was %s old", o.last.GetNamespace(), o.last.GetName(), old)
+	case claim.lost:
+		if !c.mayGo(o) {
+			c.fail("What a restored cluster may still claim is kept", "%s/%s was deleted", o.last.GetNamespace(), o.last.GetName())
 		}
 	case claim.keptWhenDeleted && !claim.tampered && !c.mayMove(claim):
 		c.fail("Nothing is deleted that is kept", "%s/%s was deleted against the policy of its claim", o.last.GetNamespace(), o.last.GetName())
@@ -350,20 +347,16 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	c.sourceChanged(cluster, change)
 }
 
-// mayGo reports whether Masthead may delete a stray: for a claim of its source that goes, moves or records it, or
-// because it looks like the object of a claim that slipped away. Its owner meant it to.
-func (c *checker) mayGo(stray *objectHistory) bool {
-	stays := false
+// mayGo reports whether Masthead may delete an object that was created for no claim, or for a lost one: for a claim of
+// its source that goes or moves, or may record it.
+func (c *checker) mayGo(o *objectHistory) bool {
 	for _, claim := range c.claims {
-		if !claim.owns(stray) {
-			continue
-		}
-		if claim.gone || claim.tampered || claim.last.GetDeletionTimestamp() != nil || c.mayMove(claim) {
+		goes := claim.gone && !claim.lost || claim.last.GetDeletionTimestamp() != nil
+		if claim.owns(o) && (goes || claim.tampered || c.mayMove(claim)) {
 			return true
 		}
-		stays = stays || claim.made.Before(stray.made)
 	}
-	return !stays
+	return false
 }
 
 func (c *checker) namespaceChanged(cluster *workload, change apiserver.Change) {
@@ -439,8 +432,6 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	case released && !deleted:
 		claim.recorded = false // The class is Disabled.
 	case released && !claim.tampered:
-		// After a restart, what was just created for a claim that was released while Disabled looks like an orphan.
-		claim.keptWhenDeleted = claim.keptWhenDeleted && !claim.disabled
 		c.claimReleased(claim)
 	}
 }
@@ -534,11 +525,14 @@ func (c *checker) settled() {
 	if c.w.runs.references {
 		c.referencesSettled()
 	}
+	if c.w.runs.agent {
+		c.orphansSettled()
+	}
 	for uid, claim := range c.claims {
 		name := claim.source()
 		if claim.gone {
-			if claim.tampered || !claim.lostAt.IsZero() || claim.slipped && (claim.keptWhenDeleted || c.w.waited > newbornTime/2) {
-				continue // Removing the finalizer by force keeps the object.
+			if claim.tampered || claim.lost || claim.slipped && (claim.keptWhenDeleted || len(claim.witnesses) == 0) {
+				continue // It is kept, or went without Masthead: orphansSettled.
 			}
 			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
 			for _, o := range claim.objects {
@@ -554,6 +548,73 @@ func (c *checker) settled() {
 			continue
 		}
 		c.claimSettled(name, claim)
+	}
+}
+
+// slips notes which processes watch the claims of a cluster when one is about to be deleted in spite of its finalizer.
+func (c *checker) slips(cluster *workload, uid types.UID) {
+	c.claims[uid].witnesses = map[string]bool{}
+	for _, watch := range cluster.server.Watches() {
+		if watch.Resource == claims {
+			c.claims[uid].witnesses[watch.Client] = true
+		}
+	}
+}
+
+// forgets notes that a process will not be shown, or has forgotten, what has happened in clusters so far.
+func (c *checker) forgets(process string, where ...*workload) {
+	for _, claim := range c.claims {
+		if slices.Contains(where, claim.cluster) {
+			delete(claim.witnesses, process)
+		}
+	}
+}
+
+// expires notes that a server will not show any more what it has not shown yet.
+func (c *checker) expires(s *apiserver.Server) {
+	for _, cluster := range c.w.clusters {
+		for _, p := range c.w.processes {
+			shown := slices.ContainsFunc(s.Watches(), func(watch *apiserver.Watch) bool {
+				return watch.Client == p.name && watch.Resource == claims && watch.Pending() == 0
+			})
+			if cluster.server == s && !shown {
+				c.forgets(p.name, cluster)
+			}
+		}
+	}
+}
+
+// orphansSettled checks that what was created for claims that went without Masthead, and for lost ones, is counted.
+func (c *checker) orphansSettled() {
+	counted := map[string]int{}
+	families, err := c.w.hub.holder.metrics.Gather()
+	if err != nil {
+		panic(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if family.GetName() == "masthead_agent_orphans" && label.GetName() == "cluster_name" {
+					counted[label.GetValue()] = int(metric.GetGauge().GetValue())
+				}
+			}
+		}
+	}
+	for _, cluster := range c.w.clusters {
+		orphans := map[string]bool{}
+		for _, obj := range c.w.hub.List(claims) {
+			a := obj.GetAnnotations()
+			if a[fleetv1alpha1.SourceUIDAnnotation] != cluster.identifier {
+				continue
+			}
+			from := key(claims, a[fleetv1alpha1.SourceNamespaceAnnotation], obj.GetName())
+			if cluster.server.Get(from) == nil {
+				orphans[from.String()] = true
+			}
+		}
+		if counted[cluster.identifier] != len(orphans) {
+			c.fail("What has no claim is counted", "%d orphans of %s are counted, and %v are there", counted[cluster.identifier], cluster.identifier, orphans)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -45,6 +46,8 @@ type process struct {
 	ended  chan struct{}
 	// lease is how long the process holds the lease after it has renewed it.
 	lease time.Duration
+	// metrics are those of the agent.
+	metrics *prometheus.Registry
 
 	mu           sync.Mutex
 	renewed      time.Time
@@ -88,7 +91,7 @@ func (w *world) start(h *hub) {
 	w.started++
 	p := &process{
 		w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), ended: make(chan struct{}),
-		lease: w.clocks.lease, fence: fence.New(w.clocks.lease, clock.RealClock{}),
+		lease: w.clocks.lease, fence: fence.New(w.clocks.lease, clock.RealClock{}), metrics: prometheus.NewRegistry(),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
@@ -106,7 +109,7 @@ func (w *world) start(h *hub) {
 		panic(err)
 	}
 	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
-	if err := w.runs.setup(mgr, fleet, gate, w.clocks.grace); err != nil {
+	if err := w.runs.setup(mgr, fleet, gate, w.clocks.grace, p.metrics); err != nil {
 		panic(err)
 	}
 	for _, c := range w.clusters {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
@@ -66,11 +68,12 @@ func (w *world) begin() {
 }
 
 // setup adds the controllers to a process.
-func (c controllers) setup(mgr mcmanager.Manager, fleet *fakefleet.Fleet, gate *multicluster.Gate, grace time.Duration) error {
+func (c controllers) setup(mgr mcmanager.Manager, fleet *fakefleet.Fleet, gate *multicluster.Gate, grace time.Duration, metrics prometheus.Registerer) error {
 	var errs []error
 	if c.agent {
 		errs = append(errs, agent.Setup(mgr, agent.Options{
 			Fleet: fleet, Gate: gate, SkipNameValidation: new(true), MaxConcurrentReconciles: 2, InFlightGrace: grace,
+			Registerer: metrics,
 		}))
 	}
 	if c.discovery {

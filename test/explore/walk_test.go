@@ -30,7 +30,7 @@ func (w *world) options() []option {
 	out = append(out, w.refusals()...)
 	out = append(out, option{"rest", rare, w.rest})
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
-		out = append(out, option{"wait " + d.String(), occasional, func() { w.waited += d; advance(d) }})
+		out = append(out, option{"wait " + d.String(), occasional, func() { advance(d) }})
 	}
 	return numbered(out)
 }
@@ -102,7 +102,7 @@ func (w *world) faults() []option {
 	}
 	for _, s := range w.servers() {
 		if len(s.Watches()) > 0 {
-			out = append(out, option{"expire the history of " + w.serverName(s), rare, s.Expire})
+			out = append(out, option{"expire the history of " + w.serverName(s), rare, func() { w.checker.expires(s); s.Expire() }})
 		}
 		for _, watch := range s.Watches() {
 			out = append(out, option{"disconnect " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Disconnect})
@@ -187,6 +187,7 @@ func (w *world) land(c *call) {
 
 func (w *world) kill(p *process) {
 	p.kill()
+	w.checker.forgets(p.name, w.clusters...)
 	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
 	for _, s := range w.servers() {
 		for _, watch := range s.Watches() {

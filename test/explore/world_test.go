@@ -71,8 +71,6 @@ type world struct {
 	checker *checker
 	trace   []string
 	clocks  clocks
-	// waited is for how long nothing was done.
-	waited time.Duration
 	// quiet is for how long nothing was written, since all faults have stopped.
 	quiet time.Duration
 }

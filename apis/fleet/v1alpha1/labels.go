@@ -83,11 +83,6 @@ const (
 	// serviceaccount/<namespace>/<name> in the hub, or secret/<namespace>/<name> in the workload cluster.
 	CreatedByAnnotation = "agent.masthead.dev/created-by"
 
-	// CreatedAtAnnotation is set on a claim in the hub when it is created, to the time by Masthead's clock (RFC 3339,
-	// UTC). The next change of the claim removes it. If an object has a recent one, and its claim is gone although no
-	// deletion was observed, the claim was deleted just as the object was created.
-	CreatedAtAnnotation = "agent.masthead.dev/created-at"
-
 	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone. The finalizer is
 	// this name, "-" and the identity of the hub. Versions before hub identities wrote it without one.
 	RequirementFinalizer = "agent.masthead.dev/requirement"

@@ -56,7 +56,6 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	}
 	annotations := hub.GetAnnotations()
 	delete(annotations, ownership.AppliedHashAnnotation)
-	delete(annotations, fleetv1alpha1.CreatedAtAnnotation)
 	home := &corev1.Namespace{}
 	if err := f.Workload.Get(f.Ctx, types.NamespacedName{Name: f.Namespace}, home); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
@@ -51,6 +52,60 @@ func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.gauge("masthead_agent_strays", "it is gone", 0)
+}
+
+// TestObjectOfAClaimThatWentWithoutMastheadStays: a claim goes in spite of its finalizer, right after its object was
+// created. That its finalizer is removed by force may be observed; that it is deleted while the manager is killed is
+// not. A missing claim proves nothing, and one that wanted its object kept cannot be asked any more.
+func TestObjectOfAClaimThatWentWithoutMastheadStays(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	stays := func(names ...string) {
+		t.Helper()
+		f.counts("what is left is counted", float64(len(names)))
+		f.WaitForIdle()
+		for _, name := range names {
+			if hub, err := f.GetClaim(f.Hub, f.Target, name); err != nil || hub.GetDeletionTimestamp() != nil {
+				t.Errorf("want %q left alone, got %v", name, err)
+			}
+		}
+	}
+	f.CreateClaim("forced", agenttest.WithDeletionPolicy("misspelt"))
+	f.WaitForPushed("forced")
+	f.WaitForSynced("forced", fleetv1alpha1.ReasonSynced)
+	claim := f.NewClaim(f.Namespace, "forced")
+	f.Edit(f.Workload, claim, func() {})
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.WaitForSynced("forced", fleetv1alpha1.ReasonInvalidDeletionPolicy)
+	f.Edit(f.Workload, claim, func() { claim.SetFinalizers(nil) })
+	f.WaitForGone(f.Workload, f.Namespace, "forced")
+	stays("forced")
+
+	f.CreateClaim("unseen", agenttest.WithDeletionPolicy("Orphan"))
+	f.WaitForSynced("unseen", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
+	f.stopAgent()
+	claim = f.NewClaim(f.Namespace, "unseen")
+	f.Edit(f.Workload, claim, func() { claim.SetFinalizers(nil) })
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.WaitForGone(f.Workload, f.Namespace, "unseen")
+	f.restart()
+	stays("forced", "unseen")
+
+	t.Log("a claim of the name takes it over, and its end counts again")
+	for _, name := range []string{"forced", "unseen"} {
+		f.CreateClaim(name)
+		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
+		if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, name)); err != nil {
+			t.Fatal(err)
+		}
+		f.WaitForGone(f.Hub, f.Target, name)
+	}
+	stays()
 }
 
 // counts waits until the metric reports this many hub objects without a claim.

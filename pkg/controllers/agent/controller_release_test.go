@@ -100,7 +100,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	defer unlock()
 	looked := make(chan error)
 	go func() {
-		_, _, err := f.agent.requirements.getClaim(f.Ctx, w, req)
+		_, _, err := f.agent.requirements.getClaim(w, req)
 		looked <- err
 	}()
 	f.Within("the claim is found not to be there", func() error {

@@ -99,7 +99,6 @@ func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope
 		err = hubaccess.WorkloadError(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
 		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
 	}
-	r.released(s.ObjectRequest)
 	r.forget(s.ObjectRequest)
 	return nil
 }

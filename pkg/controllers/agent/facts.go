@@ -61,7 +61,8 @@ func (r *requirementReconciler) gatherFacts(ctx context.Context, req multicluste
 	if !ok {
 		return nil, condition.PendingError{}
 	}
-	claim, vanished, err := r.getClaim(ctx, w, req)
+	r.inFlight.Begin(req.ClusterName)
+	claim, vanished, err := r.getClaim(w, req)
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +145,16 @@ func (r *requirementReconciler) takeRoom(ctx context.Context, s *downstream.Scop
 	}
 }
 
+// newOrigin returns the origin that a claim's hub object names.
+func newOrigin(req multicluster.ObjectRequest, identifier string) ownership.Origin {
+	return ownership.Origin{
+		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Resource: req.Kind.GroupResource(), Name: req.Name,
+	}
+}
+
 // getClaim returns the claim of a request, and whether it is the last state of a vanished one; a PendingError if there
 // is nothing to do.
-func (r *requirementReconciler) getClaim(
-	ctx context.Context, w *index.Cluster, req multicluster.ObjectRequest,
-) (claim *unstructured.Unstructured, vanished bool, err error) {
+func (r *requirementReconciler) getClaim(w *index.Cluster, req multicluster.ObjectRequest) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
 	if !ok || f.Kind != req.Kind {
 		r.forget(req)
@@ -162,12 +168,6 @@ func (r *requirementReconciler) getClaim(
 	case client.IgnoreNotFound(err) != nil:
 		return nil, false, err
 	case last != nil:
-		return last, true, nil
-	case err != nil && !f.DeletionsOnly:
-		if last, err = r.deletedDuringCreation(ctx, w, req); err != nil {
-			r.forgetAllButVanished(req)
-			return nil, false, err
-		}
 		return last, true, nil
 	case err != nil, f.DeletionsOnly && (claim.GetDeletionTimestamp() == nil || !w.BearsFinalizer(claim)):
 		// It is gone, or not managed by Masthead.

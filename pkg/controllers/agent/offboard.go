@@ -95,9 +95,6 @@ type offboarding struct {
 func (r *requirementReconciler) offboard(
 	ctx context.Context, w *index.Cluster, each func(context.Context, *index.Cluster, definition.KindFunc) error,
 ) error {
-	if cluster, ok := r.fleet.Lookup(w.Name); ok {
-		r.hub.MarkAllReleased(cluster.EffectiveIdentifier())
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxOffboardedAtOnce)
 	o := &offboarding{r: r, w: w, group: group}

@@ -130,10 +130,6 @@ func (r *requirementReconciler) push(
 		out, verb = propagation.ForUpdate(intent, hub), "patch"
 	}
 	if hub == nil {
-		if policy := s.Claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation]; policy == "" || policy == string(fleetv1alpha1.DeletionPolicyDelete) {
-			// What a claim wants to be kept is not deleted because the claim is missing.
-			ownership.MarkCreated(out, r.clock.Now())
-		}
 		if left := r.inFlight.WaitElsewhere(s.ObjectRequest, key, s.Protected); left > 0 {
 			return nil, condition.PendingError{After: left}
 		}

@@ -157,9 +157,6 @@ func (a *agent) handleWorkload(w *index.Cluster, e kindwatch.Event) {
 		}
 		if e.Type == kindwatch.StateChanged {
 			a.hub.Definitions.Add(index.DefinitionRequest(w.Name, e.Kind.GroupResource().String()))
-			if e.State == kindwatch.StateSynced {
-				a.hub.EnqueueUnclaimed(w, e.Kind)
-			}
 			return
 		}
 		a.handleClaim(w, e)
@@ -172,11 +169,8 @@ func (a *agent) handleClaim(w *index.Cluster, e kindwatch.Event) {
 		a.hub.Definitions.Add(index.DefinitionRequest(w.Name, crd))
 	}
 	req := w.Request(e.Kind, e.Object)
-	switch {
-	case vanished(e, w.Owner()):
+	if vanished(e, w.Owner()) {
 		a.requirements.vanish(req, e.Object)
-	case e.Type == kindwatch.Deleted && !e.Relisted && a.requirements.hasObject(req, e.Object):
-		a.requirements.released(req)
 	}
 	if a.requirements.claimChanged(req, e) {
 		return // Queued when the running reconcile ends.

@@ -18,9 +18,9 @@ import (
 //
 // This case can be recognised: the watch reports the deletion of an object with our finalizer and no deletion
 // timestamp. An object that waited for a finalizer has the timestamp, even if the finalizer was removed by force, which
-// we respect: then the object in the hub stays. An object merely missing from a list proves nothing, and an absent
-// claim matters only for an object created a moment ago (unclaimed.go): a cluster that replaces a lost one under the
-// same identifier starts empty.
+// we respect: then the object in the hub stays. A claim merely missing from a list proves nothing: a cluster that
+// replaces a lost one under the same identifier starts empty. So the object stays, too, and is counted as an orphan, if
+// the manager was killed before it had acted on such a deletion.
 
 // vanished reports whether an event is such a deletion of a claim.
 func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {

@@ -34,7 +34,7 @@ type Hub struct {
 	// nil, and must not block.
 	Changed func(multicluster.ObjectRequest, kindwatch.Event) bool
 
-	// Clock determines which objects were just created.
+	// Clock dates deletions that the watch has yet to report.
 	Clock clock.PassiveClock
 
 	// refreshing serializes refreshes of what the hub offers. It is acquired before the lock of the workloads, and that
@@ -74,9 +74,6 @@ type Hub struct {
 	// taken are the origins for which an object may be created now; see TakeRoom.
 	taken objects.Index[string, ownership.Origin]
 
-	// recentCreations are the origins created just now, released those whose claims were released since.
-	recentCreations, released recentCreations
-
 	// deleted are the deletions that the watch has yet to report.
 	deleted deletions
 
@@ -97,25 +94,23 @@ type servedVersions struct {
 // NewHub returns a Hub with an empty cache. Set its Watcher before using it.
 func NewHub(fleet Fleet, w *Clusters, requirements *multicluster.EventQueue[multicluster.ObjectRequest], definitions *multicluster.EventQueue[mcreconcile.Request]) *Hub {
 	h := &Hub{
-		Clock:           clock.RealClock{},
-		recentCreations: recentCreations{},
-		released:        recentCreations{},
-		deleted:         deletions{},
-		Fleet:           fleet,
-		Clusters:        w,
-		Requirements:    requirements,
-		Definitions:     definitions,
-		published:       map[string]crossplane.Publication{},
-		watched:         objects.Index[kindwatch.Kind, mcr.ClusterName]{},
-		wants:           map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
-		following:       map[schema.GroupResource]kindwatch.Kind{},
-		served:          map[schema.GroupResource]servedVersions{},
-		composed:        map[types.UID]sets.Set[types.NamespacedName]{},
-		origins:         originIndex{},
-		left:            originIndex{},
-		taken:           objects.Index[string, ownership.Origin]{},
-		waiting:         objects.Index[ownership.Place, multicluster.ObjectRequest]{},
-		waitsAt:         RequestMap[ownership.Place]{},
+		Clock:        clock.RealClock{},
+		deleted:      deletions{},
+		Fleet:        fleet,
+		Clusters:     w,
+		Requirements: requirements,
+		Definitions:  definitions,
+		published:    map[string]crossplane.Publication{},
+		watched:      objects.Index[kindwatch.Kind, mcr.ClusterName]{},
+		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
+		following:    map[schema.GroupResource]kindwatch.Kind{},
+		served:       map[schema.GroupResource]servedVersions{},
+		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
+		origins:      originIndex{},
+		left:         originIndex{},
+		taken:        objects.Index[string, ownership.Origin]{},
+		waiting:      objects.Index[ownership.Place, multicluster.ObjectRequest]{},
+		waitsAt:      RequestMap[ownership.Place]{},
 	}
 	h.Kept = Kept{hub: h, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
 	return h
@@ -260,7 +255,6 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 	}
 	from := ownership.Origin{Source: s, Resource: e.Kind.GroupResource(), Name: e.Object.GetName()}
 	h.origins.insert(from, key)
-	h.trackCreation(from, e.Object)
 }
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
@@ -273,5 +267,4 @@ func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 	}
 	from := ownership.Origin{Source: s, Resource: key.Kind.GroupResource(), Name: key.Name}
 	h.origins.remove(from, key)
-	h.recentCreations.remove(from)
 }

@@ -45,8 +45,7 @@ func (r ReconcileRequest) Left(now time.Time) time.Duration {
 }
 
 // Entry is the in-memory state of one claim. All of it can be lost: a restarted manager repeats a request or a write.
-// The exception is Vanished: without it, the object of a deleted claim is deleted only if it was just created (see
-// unclaimed.go of the agent), and otherwise counted (see orphans).
+// The exception is Vanished: without it, the object of a deleted claim is not deleted, but counted (see orphans).
 type Entry struct {
 	// Pushed is the claim's last apply, to detect that repeating it would change nothing although the hub's object looks
 	// different.

@@ -15,9 +15,9 @@ import (
 // followed there, without a claim in it.
 //
 // Orphans arise in two ways. A cluster was replaced or restored, and does not have its claims yet: then they are
-// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within RecentCreation of that. A
-// missing claim alone proves neither, so nothing older is deleted because of it (see docs/claims.md). A person has to
-// decide.
+// awaited. Or a claim went without Masthead: its finalizer was removed by force, or it was deleted just as it got the
+// finalizer, and no manager saw that. A missing claim alone proves neither, so nothing is deleted because of it (see
+// docs/claims.md). A person has to decide.
 //
 // It also publishes masthead_agent_strays: objects of the hub that name the source of a claim, and are not the claim's.
 // Any object of the hub can name any source, by accident or on purpose. A stray has no effect on the claim, but is
@@ -37,8 +37,8 @@ func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
 		orphans: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_agent_orphans",
 			Help: "Objects of the hub that name a connected cluster as their source and have no claim in it: its claims are not " +
-				"restored yet, or a claim was deleted at the moment when it got its finalizer and no manager ran for five minutes. " +
-				"Older objects are never deleted because a claim is missing.",
+				"restored yet, a claim's finalizer was removed by force, or a claim was deleted at the moment when it got its " +
+				"finalizer and no manager ran. Nothing is deleted because a claim is missing.",
 			PerCluster: true,
 		}),
 		strays: metric.NewGaugeDesc(reg, metric.Definition{
@@ -72,6 +72,8 @@ func (o *orphans) count(w *Cluster, identifier string) (orphans, strays int) {
 	for _, from := range o.hub.originsIn(identifier) {
 		switch claim, known := w.getClaim(from); {
 		case !known:
+		case claim == nil && len(o.hub.Places(from)) == 0:
+			// The hub answered what the watch never reported, because it had changed meanwhile.
 		case claim == nil:
 			orphans++
 		default:

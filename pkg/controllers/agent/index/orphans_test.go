@@ -48,3 +48,31 @@ func TestIsStray(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatChangedBeforeItsWatchReportedItIsNoOrphan has the hub answer a creation, of which the watch only reports what
+// became of it. Its source was counted until the process ended.
+func TestWhatChangedBeforeItsWatchReportedItIsNoOrphan(t *testing.T) {
+	us, place := ownership.Source{Identifier: "w1", Namespace: "foo"}, ownershiptest.InBar("db")
+	created := objectAt(place, us)
+	created.SetResourceVersion("1000")
+	for name, tc := range map[string]struct {
+		reason  string
+		became  *unstructured.Unstructured
+		orphans int
+	}{
+		"Created":  {reason: "It has no claim.", became: created, orphans: 1},
+		"Released": {reason: "It names no source any more.", became: ownership.Released(created, us)},
+		"Taken":    {reason: "It names another source.", became: objectAt(place, ownership.Source{Identifier: "w2", Namespace: "foo"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, w := syncedHub(t), watchedCluster(t, "w1", place.Kind)
+			h.Observe(place, created)
+			became := tc.became.DeepCopy()
+			became.SetResourceVersion("1001")
+			h.Observe(place, became)
+			if got, _ := (&orphans{hub: h}).count(w, us.Identifier); got != tc.orphans {
+				t.Errorf("%s want %d orphans, got %d", tc.reason, tc.orphans, got)
+			}
+		})
+	}
+}

@@ -76,7 +76,6 @@ func (h *Hub) follow() {
 	if len(gone) > 0 {
 		h.origins.forgetKinds(gone)
 		h.left.forgetKinds(gone)
-		h.recentCreations.forgetKinds(gone)
 		h.deleted.forgetKinds(gone)
 		h.Kept.releaseOthers(now)
 	}

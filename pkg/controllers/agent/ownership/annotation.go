@@ -31,7 +31,7 @@ func Annotations(obj metav1.Object) map[string]string {
 	for _, name := range []string{
 		fleetv1alpha1.SourceUIDAnnotation, fleetv1alpha1.SourceNamespaceAnnotation,
 		fleetv1alpha1.SourceClusterUIDAnnotation, fleetv1alpha1.SourceNamespaceUIDAnnotation,
-		fleetv1alpha1.SourceClaimUIDAnnotation, fleetv1alpha1.CreatedByAnnotation, fleetv1alpha1.CreatedAtAnnotation,
+		fleetv1alpha1.SourceClaimUIDAnnotation, fleetv1alpha1.CreatedByAnnotation,
 		fleetv1alpha1.AdoptableByAnnotation, fleetv1alpha1.ReleasedFromAnnotation,
 	} {
 		if value, ok := mark(obj, name); ok {

@@ -31,7 +31,6 @@ func Released(obj *unstructured.Unstructured, us Source) *unstructured.Unstructu
 	delete(annotations, AppliedHashAnnotation)
 	delete(annotations, fleetv1alpha1.SourceClaimUIDAnnotation)
 	delete(annotations, fleetv1alpha1.CreatedByAnnotation)
-	delete(annotations, fleetv1alpha1.CreatedAtAnnotation)
 	annotations[fleetv1alpha1.ReleasedFromAnnotation] = us.String()
 	out.SetAnnotations(annotations)
 

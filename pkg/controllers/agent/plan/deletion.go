@@ -49,8 +49,7 @@ func decideVanished(f Facts) Plan {
 		// Its owner cannot correct or unpause it any more: do what can be undone.
 		policy = fleetv1alpha1.DeletionPolicyOrphan
 	}
-	// A creation that lands later is found like one that was just made for a missing claim (unclaimed.go).
-	return Plan{SkipReport: true, Steps: append(removals(f, policy), forget)}
+	return Plan{SkipReport: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}
 }
 
 // removals removes the claim's objects from the hub.

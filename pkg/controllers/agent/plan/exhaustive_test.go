@@ -504,6 +504,11 @@ func TestDecideExhaustive(t *testing.T) {
 			},
 		},
 		{
+			Sentence: "A claim that is gone is forgotten only when no creation can land any more, or by a class that disables claims.",
+			When:     func(s *situation) bool { return s.Life == vanished && len(s.does(Forget)) > 0 },
+			Holds:    func(s *situation) bool { return s.Class == "Disabled" || s.before(AwaitCreations, Forget) },
+		},
+		{
 			Sentence: "A claim is forgotten only if it is gone, or never had the finalizer and goes or is not served.",
 			When:     func(s *situation) bool { return len(s.does(Forget)) > 0 },
 			Holds: func(s *situation) bool {

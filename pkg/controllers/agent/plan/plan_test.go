@@ -422,11 +422,11 @@ func TestDecide(t *testing.T) {
 		"PausedAndVanished": {
 			because: "Its owner cannot unpause it any more. Its object is released, which can be undone.",
 			given:   []func(*Facts){synced, halted, func(f *Facts) { f.Vanished = true }},
-			steps:   []Action{Remove, Forget}, removes: []string{"bar"}, tells: "silent",
+			steps:   []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
 		},
 		"Vanished": {
 			because: "What a claim left that went without waiting is removed.", given: []func(*Facts){synced, func(f *Facts) { f.Vanished = true }},
-			steps: []Action{Remove, Forget}, removes: []string{"bar"}, tells: "silent",
+			steps: []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
 		},
 		"VanishedAndDisabled":     {because: "A class that is Disabled deletes nothing.", given: []func(*Facts){disabled, func(f *Facts) { f.Vanished = true }}, steps: []Action{Forget}, tells: "silent"},
 		"VanishedUnauthenticated": {because: "There is no claim left to report on.", given: []func(*Facts){unauthenticated, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
