@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -38,7 +37,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h := idleHub()
 	a := &agent{
 		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
-		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, ledger: &index.Ledger{}, inFlight: index.NewInFlight(clock.RealClock{}, 0)},
+		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, ledger: &index.Ledger{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged

@@ -94,7 +94,7 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 			r, s, server, now := teller(t, claim)
 			r.hubReader = slowServer{apiServer: server, takes: func() { now.SetTime(now.Now().Add(tc.reads)) }}
 			r.inFlight = index.NewInFlight(now, grace)
-			r.inFlight.Begin(s.ClusterName)
+			r.inFlight.Wait(s.ObjectRequest)
 			now.SetTime(now.Now().Add(time.Hour)) // No predecessor's creation is in flight.
 			place := ownershiptest.InBar("db")
 			r.inFlight.Sent(s.ObjectRequest, place, context.DeadlineExceeded)

@@ -61,7 +61,6 @@ func (r *requirementReconciler) gatherFacts(ctx context.Context, req multicluste
 	if !ok {
 		return nil, condition.PendingError{}
 	}
-	r.inFlight.Begin(req.ClusterName)
 	claim, vanished, err := r.getClaim(w, req)
 	if err != nil {
 		return nil, err

@@ -47,7 +47,6 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	gone := func(multicluster.ObjectRequest) bool { return true }
 	r.hub.ForgetRequests(name, gone)
 	r.ledger.Forget(name, gone)
-	r.inFlight.End(name)
 	r.identities.Forget(name)
 	r.metrics.ForgetCluster(name)
 }

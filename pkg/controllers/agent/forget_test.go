@@ -5,14 +5,12 @@ package agent
 
 import (
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -61,7 +59,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			m := downstream.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
 				identities: &hubaccess.Clients{}, reports: downstream.Reporter{Metrics: m},
-				hub: h, ledger: &index.Ledger{}, inFlight: index.NewInFlight(clock.RealClock{}, time.Minute), workloads: h.Clusters, metrics: m,
+				hub: h, ledger: &index.Ledger{}, workloads: h.Clusters, metrics: m,
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
 			d.Follow(w, crd, index.Followed{Kind: kind})

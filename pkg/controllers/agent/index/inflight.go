@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -25,9 +24,9 @@ import (
 // the second one. So nothing is created elsewhere while a creation may be in flight.
 //
 // So a claim without an object in the hub is released only when no creation for it can be in flight. This
-// process knows which creations it has sent. Of those that another process sent for a cluster before, it knows only that
-// they are older than the cluster's session with itself: package fence keeps a live predecessor from sending more. When
-// a connection ends, the API server gives up its requests, so that the time to allow for is short.
+// process knows which creations it has sent. Of its predecessor's it knows only that they are older than itself:
+// package fence keeps a live predecessor from sending more. When a connection ends, the API server gives up its
+// requests, so that the time to allow for is short.
 
 // InFlight tracks which creations may be in flight.
 type InFlight struct {
@@ -36,10 +35,9 @@ type InFlight struct {
 	grace time.Duration
 
 	mu sync.Mutex
-	// began is when the session of each engaged cluster with this process began: with the first reconcile of one of its
-	// claims, which is after the hub's first answer to this process.
-	began map[mcr.ClusterName]time.Time
-	// creations are those of this process that were given up and may be in flight. They outlive sessions.
+	// began is the time of the first query, which is after the hub's first answer to this process.
+	began time.Time
+	// creations are those of this process that were given up and may be in flight.
 	creations map[multicluster.ObjectRequest]creation
 }
 
@@ -52,26 +50,7 @@ type creation struct {
 
 // NewInFlight returns an empty InFlight. A creation may be in flight for grace after its sender gave it up.
 func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
-	return &InFlight{
-		clock: c, grace: grace,
-		began: map[mcr.ClusterName]time.Time{}, creations: map[multicluster.ObjectRequest]creation{},
-	}
-}
-
-// Begin begins the session of a cluster, unless it has begun.
-func (f *InFlight) Begin(cluster mcr.ClusterName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, ok := f.began[cluster]; !ok {
-		f.began[cluster] = f.clock.Now()
-	}
-}
-
-// End ends the session of a cluster that is gone: another process may have its next one.
-func (f *InFlight) End(cluster mcr.ClusterName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.began, cluster)
+	return &InFlight{clock: c, grace: grace, creations: map[multicluster.ObjectRequest]creation{}}
 }
 
 // Sent records the result of a creation, which says nothing about those that were given up before. An error that is not
@@ -98,7 +77,7 @@ func (f *InFlight) Wait(req multicluster.ObjectRequest) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	return max(f.predecessors(req.ClusterName, now), f.creations[req].until.Sub(now), 0)
+	return max(f.predecessors(now), f.creations[req].until.Sub(now), 0)
 }
 
 // WaitElsewhere returns how long to wait before creating an object for a claim at a place of the hub, until no creation
@@ -107,23 +86,21 @@ func (f *InFlight) WaitElsewhere(req multicluster.ObjectRequest, place ownership
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	c := f.creations[req]
-	left := c.until.Sub(now)
-	if left > 0 && c.place == place && !c.until.Add(-f.grace).Before(f.began[req.ClusterName]) {
-		return 0 // The name prevents a second object. It was sent after what a predecessor may have sent.
+	left := f.creations[req].until.Sub(now)
+	if left > 0 && f.creations[req].place == place {
+		return 0 // The name prevents a second object.
 	}
 	if protected {
-		left = max(left, f.predecessors(req.ClusterName, now))
+		left = max(left, f.predecessors(now))
 	}
 	return max(left, 0)
 }
 
-// predecessors returns how long a predecessor's creation for a cluster, at an unknown place, may still be in flight. The
-// caller holds mu.
-func (f *InFlight) predecessors(cluster mcr.ClusterName, now time.Time) time.Duration {
-	began, ok := f.began[cluster]
-	if !ok {
-		return f.grace // It was disengaged during the reconcile.
+// predecessors returns how long a predecessor's creation, at an unknown place, may still be in flight. The caller holds
+// mu.
+func (f *InFlight) predecessors(now time.Time) time.Duration {
+	if f.began.IsZero() {
+		f.began = now
 	}
-	return f.grace - now.Sub(began)
+	return f.grace - now.Sub(f.began)
 }

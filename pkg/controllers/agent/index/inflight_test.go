@@ -26,7 +26,7 @@ func TestInFlight(t *testing.T) {
 	here := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
 	// begun moves the clock to a time when the predecessor's creations are no longer in flight.
 	begun := func(f *InFlight, c *clocktesting.FakePassiveClock) {
-		f.Begin(req.ClusterName)
+		f.Wait(req)
 		c.SetTime(c.Now().Add(grace))
 	}
 	cases := map[string]struct {
@@ -38,45 +38,13 @@ func TestInFlight(t *testing.T) {
 			reason: "A predecessor may have sent something just before it was killed.",
 			do:     func(*InFlight, *clocktesting.FakePassiveClock) {}, want: grace,
 		},
-		"BeginningIsTheFirstReconcile": {
+		"BeginningIsTheFirstQuery": {
 			reason: "While the hub does not answer, nothing can be known, however long this process runs.",
-			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
+			do: func(_ *InFlight, c *clocktesting.FakePassiveClock) {
 				c.SetTime(c.Now().Add(time.Hour))
-				f.Begin(req.ClusterName)
 			}, want: grace,
-		},
-		"BeganOnce": {
-			reason: "Later reconciles do not begin it again.",
-			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
-				f.Begin(req.ClusterName)
-				c.SetTime(c.Now().Add(time.Second))
-				f.Begin(req.ClusterName)
-			}, want: grace - time.Second,
 		},
 		"Begun": {reason: "The predecessor's time is over.", do: begun},
-		"BegunElsewhere": {
-			reason: "Another process may have had this cluster until now.",
-			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
-				f.Begin("capi/default/w2")
-				c.SetTime(c.Now().Add(grace))
-				f.Begin(req.ClusterName)
-			}, want: grace,
-		},
-		"BegunAgain": {
-			reason: "Another process may have had the cluster meanwhile.",
-			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
-				begun(f, c)
-				f.End(req.ClusterName)
-				f.Begin(req.ClusterName)
-			}, want: grace,
-		},
-		"Ended": {
-			reason: "The cluster was disengaged during the reconcile.",
-			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
-				begun(f, c)
-				f.End(req.ClusterName)
-			}, want: grace,
-		},
 		"Answered": {
 			reason: "What was answered is known.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
@@ -191,7 +159,7 @@ func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(time.Now())
 			f := NewInFlight(c, grace)
-			f.Begin(req.ClusterName)
+			f.Wait(req)
 			f.Sent(req, place("first"), tc.answer)
 			c.SetTime(c.Now().Add(tc.later))
 			if got := f.WaitElsewhere(req, place(tc.to), tc.protected); got != tc.want {
@@ -206,7 +174,7 @@ func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 func TestInFlightForgetsNothingThatCanLand(t *testing.T) {
 	const (
 		grace, tick = 10 * time.Second, 4 * time.Second
-		depth       = 6
+		depth       = 7
 	)
 	type givenUp struct {
 		place ownership.Place
@@ -244,19 +212,12 @@ func TestInFlightForgetsNothingThatCanLand(t *testing.T) {
 			f.Sent(other, places[0], context.DeadlineExceeded)
 			return all, true
 		}},
-		{name: "Reconnect", take: func(f *InFlight, c *clocktesting.FakePassiveClock, all []givenUp) ([]givenUp, bool) {
-			f.End(req.ClusterName)
-			c.SetTime(c.Now().Add(1))
-			f.Begin(req.ClusterName)
-			// Another process may have sent something to wherever.
-			return append(all, givenUp{at: c.Now()}), true
-		}},
 	}
 	// run takes the steps, and reports whether each could be taken.
 	run := func(sequence []int) bool {
 		c := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 		f := NewInFlight(c, grace)
-		f.Begin(req.ClusterName)
+		f.Wait(req)
 		c.SetTime(c.Now().Add(grace)) // Predecessors are not the subject.
 		var all []givenUp
 		var taken []string
