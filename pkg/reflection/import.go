@@ -29,8 +29,8 @@ type Import struct {
 	Cloud Cloud
 	// ClusterName is the name of the cluster in its cloud.
 	ClusterName string
-	// Place is where the cluster is looked for, in the terms of its cloud: the region of an EKS cluster, the resource group
-	// of an AKS cluster, the region or zone of a GKE cluster.
+	// Place is where the cluster is looked for, in the terms of its cloud: the region of an EKS cluster, the resource
+	// group of an AKS cluster, the region or zone of a GKE cluster.
 	Place string
 	// AzureRegion of an AKS cluster. It does not identify the cluster: other managers of it may spell it "West Europe".
 	AzureRegion string

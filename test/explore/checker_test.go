@@ -316,13 +316,13 @@ func (c *checker) objectDeleted(o *objectHistory) {
 	switch {
 	case len(o.sources) > 1: // Who changed its source may delete it, too.
 	case claim == nil:
-		if !isNamed(o.last) || !c.mayGo(o) {
+		if !isNamed(o.last) || !c.mayGo(o, nil) {
 			c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's: %v", o.last.GetNamespace(), o.last.GetName(), o.last.GetAnnotations())
 		}
 	case !claim.gone && !c.mayMove(claim) && claim.last.GetDeletionTimestamp() == nil:
 		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
 	case claim.lost:
-		if !c.mayGo(o) {
+		if !c.mayGo(o, claim) {
 			c.fail("What a restored cluster may still claim is kept", "%s/%s was deleted", o.last.GetNamespace(), o.last.GetName())
 		}
 	case claim.keptWhenDeleted && !claim.tampered && !c.mayMove(claim):
@@ -347,10 +347,13 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	c.sourceChanged(cluster, change)
 }
 
-// mayGo reports whether Masthead may delete an object that was created for no claim, or for a lost one: for a claim of
-// its source that goes or moves, or may record it.
-func (c *checker) mayGo(o *objectHistory) bool {
+// mayGo reports whether Masthead may delete an object that was created for no claim, or for a lost one: for a later claim
+// of its source that goes or moves, or may record it.
+func (c *checker) mayGo(o *objectHistory, lost *claimHistory) bool {
 	for _, claim := range c.claims {
+		if lost != nil && claim.made.Before(lost.made) {
+			continue
+		}
 		goes := claim.gone && !claim.lost || claim.last.GetDeletionTimestamp() != nil
 		if claim.owns(o) && (goes || claim.tampered || c.mayMove(claim)) {
 			return true
@@ -613,7 +616,8 @@ func (c *checker) orphansSettled() {
 			}
 		}
 		if counted[cluster.identifier] != len(orphans) {
-			c.fail("What has no claim is counted", "%d orphans of %s are counted, and %v are there", counted[cluster.identifier], cluster.identifier, orphans)
+			c.fail("What has no claim is counted",
+				"%d orphans of %s are counted, and %v are there", counted[cluster.identifier], cluster.identifier, orphans)
 		}
 	}
 }

@@ -68,7 +68,9 @@ func (w *world) begin() {
 }
 
 // setup adds the controllers to a process.
-func (c controllers) setup(mgr mcmanager.Manager, fleet *fakefleet.Fleet, gate *multicluster.Gate, grace time.Duration, metrics prometheus.Registerer) error {
+func (c controllers) setup(
+	mgr mcmanager.Manager, fleet *fakefleet.Fleet, gate *multicluster.Gate, grace time.Duration, metrics prometheus.Registerer,
+) error {
 	var errs []error
 	if c.agent {
 		errs = append(errs, agent.Setup(mgr, agent.Options{

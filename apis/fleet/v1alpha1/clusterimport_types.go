@@ -135,7 +135,7 @@ type EKSImport struct {
 
 // AKSImport names a cluster of AKS. The subscription is that of the provider configuration.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another value would name another cluster: create another import"
+// +kubebuilder:validation:XValidation:rule="self.resourceGroupName == oldSelf.resourceGroupName && self.clusterName == oldSelf.clusterName && self.location == oldSelf.location",message="another value would name another cluster: create another import"
 type AKSImport struct {
 	// resourceGroupName is the resource group of the cluster.
 	// +kubebuilder:validation:MaxLength=90
@@ -283,10 +283,8 @@ const (
 // ImportServer is another address of an API server.
 type ImportServer struct {
 	// url is an https URL, for a gateway with a path.
-	// +kubebuilder:validation:MinLength=9
-	// +kubebuilder:validation:MaxLength=512
 	// +required
-	URL string `json:"url"`
+	URL HTTPSURL `json:"url"`
 
 	// certificate is Cluster (that of the observed API server) or Public (that of a gateway, by a public authority).
 	// +kubebuilder:default=Cluster

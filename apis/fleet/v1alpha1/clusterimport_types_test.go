@@ -179,6 +179,18 @@ func TestAClusterImportNeverBecomesThatOfAnotherCluster(t *testing.T) {
 			from:   importSpec("gke", maps.Clone(importGKE), "kubeconfig", none),
 			change: func(spec map[string]any) { spec["gke"].(map[string]any)["endpoint"] = "DNS" },
 		},
+		"PublicName": {
+			reason: "A private cluster is the same by its public name.",
+			from:   importSpec("aks", maps.Clone(importAKS)),
+			change: func(spec map[string]any) { spec["aks"].(map[string]any)["endpoint"] = "Public" },
+		},
+		"PlainText": {
+			reason: "Credentials are sent over TLS only.", from: importSpec("eks", maps.Clone(importEKS)),
+			change: func(spec map[string]any) {
+				spec["kubeconfig"] = map[string]any{"server": map[string]any{"url": "http://forwarder.example.org"}}
+			},
+			want: "it begins with https://",
+		},
 		"Cloud": {
 			reason: "As does another cloud.", from: importSpec("eks", maps.Clone(importEKS)),
 			change: func(spec map[string]any) { delete(spec, "eks"); spec["aks"] = maps.Clone(importAKS) }, want: "another cloud would be another cluster",

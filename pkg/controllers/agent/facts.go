@@ -153,7 +153,9 @@ func newOrigin(req multicluster.ObjectRequest, identifier string) ownership.Orig
 
 // getClaim returns the claim of a request, and whether it is the last state of a vanished one; a PendingError if there
 // is nothing to do.
-func (r *requirementReconciler) getClaim(w *index.Cluster, req multicluster.ObjectRequest) (claim *unstructured.Unstructured, vanished bool, err error) {
+func (r *requirementReconciler) getClaim(
+	w *index.Cluster, req multicluster.ObjectRequest,
+) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
 	if !ok || f.Kind != req.Kind {
 		r.forget(req)

@@ -20,7 +20,7 @@ import (
 // timestamp. An object that waited for a finalizer has the timestamp, even if the finalizer was removed by force, which
 // we respect: then the object in the hub stays. A claim merely missing from a list proves nothing: a cluster that
 // replaces a lost one under the same identifier starts empty. So the object stays, too, and is counted as an orphan, if
-// the manager was killed before it had acted on such a deletion.
+// the manager was killed, or had to list again, before it had acted on such a deletion.
 
 // vanished reports whether an event is such a deletion of a claim.
 func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {

@@ -67,7 +67,8 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 		which = fmt.Sprintf("%q", other.Name)
 	}
 	p.RequeueSoon(scope.Retry)
-	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice,
+		"The ClusterImport %s imports the same cluster and is older", which)
 }
 
 // managedByCrossplane finds a foreign managed resource for the same cluster that may do more than observe. It

@@ -73,7 +73,9 @@ func TestClusterThatCrossplaneManagesIsNotImported(t *testing.T) {
 				}
 			}
 			for kind := range made {
-				if slices.ContainsFunc(reflection.ReflectedKinds(reflection.EKS), func(k schema.GroupVersionKind) bool { return k.Group+"/"+k.Kind == kind }) {
+				if slices.ContainsFunc(reflection.ReflectedKinds(reflection.EKS), func(k schema.GroupVersionKind) bool {
+					return k.Group+"/"+k.Kind == kind
+				}) {
 					t.Errorf("want nothing reflected, got %v", slices.Sorted(maps.Keys(made)))
 				}
 			}

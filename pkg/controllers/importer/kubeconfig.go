@@ -142,6 +142,8 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 		return client.IgnoreNotFound(err)
 	case p.Facts != nil || none:
 		return r.kubeconfig(ctx, p)
+	case r.checkServer(p.Import.Spec.Kubeconfig) != nil:
+		return r.noCredentials(ctx, p, r.checkServer(p.Import.Spec.Kubeconfig))
 	case holdsOtherCredentials(p, secret):
 		return r.noCredentials(ctx, p, withdrawnUntilRequested(p.Import.Spec))
 	case named == nil && p.Import.Spec.HubServiceAccount() == "":
@@ -208,6 +210,9 @@ func isProblem(err error) bool {
 // credentials is a kubeconfig with only what is needed.
 func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
 	k := p.Import.Spec.Kubeconfig
+	if err := r.checkServer(k); err != nil {
+		return nil, err
+	}
 	var token string
 	var err error
 	switch source := p.Import.Spec.KubeconfigSource(); source {
@@ -302,15 +307,24 @@ func setHost(cluster *clientcmdapi.Cluster, published, host string) {
 	}
 }
 
-// redirect replaces the address of an API server by the one that the spec names. A user who may write ClusterImports
-// would otherwise choose who gets the credentials, so the operator has to allow it.
-func (r *kubeconfigs) redirect(cluster *clientcmdapi.Cluster, to *fleetv1alpha1.ImportServer) error {
-	if r.servers.Find(to.URL) == nil {
-		return withdrawn(fleetv1alpha1.ReasonKubeconfigRefused,
-			"The server that the spec names is not one of those that the operator allows with --allowed-import-servers")
+// checkServer checks that the operator allows the server that a spec names. A user who may write ClusterImports would
+// otherwise choose who gets the credentials. What is no longer allowed withdraws them.
+func (r *kubeconfigs) checkServer(k *fleetv1alpha1.ImportKubeconfig) error {
+	if k == nil || k.Server == nil || r.servers.Find(string(k.Server.URL)) != nil {
+		return nil
 	}
+	return withdrawn(fleetv1alpha1.ReasonKubeconfigRefused,
+		"The server that the spec names is not one of those that the operator allows with --allowed-import-servers")
+}
+
+// redirect replaces the address of an API server by the one that the spec names. A gateway gets no client certificate,
+// which could not be used behind it.
+func redirect(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, to *fleetv1alpha1.ImportServer) error {
 	if to.Certificate == fleetv1alpha1.ServerCertificatePublic {
-		*cluster = clientcmdapi.Cluster{Server: to.URL}
+		*cluster, *user = clientcmdapi.Cluster{Server: string(to.URL)}, clientcmdapi.AuthInfo{Token: user.Token}
+		if user.Token == "" {
+			return noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The source gives a client certificate, and the server takes a token only")
+		}
 		return nil
 	}
 	if cluster.TLSServerName == "" {
@@ -320,7 +334,7 @@ func (r *kubeconfigs) redirect(cluster *clientcmdapi.Cluster, to *fleetv1alpha1.
 		}
 		cluster.TLSServerName = observed.Hostname()
 	}
-	cluster.Server, cluster.InsecureSkipTLSVerify = to.URL, false
+	cluster.Server, cluster.InsecureSkipTLSVerify = string(to.URL), false
 	return nil
 }
 
@@ -330,7 +344,7 @@ func (r *kubeconfigs) checked(
 	spec *fleetv1alpha1.ClusterImportSpec, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo,
 ) ([]byte, error) {
 	if k := spec.Kubeconfig; k != nil && k.Server != nil {
-		if err := r.redirect(cluster, k.Server); err != nil {
+		if err := redirect(cluster, user, k.Server); err != nil {
 			return nil, err
 		}
 	}

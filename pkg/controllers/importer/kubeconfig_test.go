@@ -67,18 +67,23 @@ func TestServerOfTheSpec(t *testing.T) {
 		refused string
 		reached bool
 	}{
-		"Forwarder":       {allowed: []string{forwarder.String()}, server: forwarder.String(), reached: true},
-		"OtherCluster":    {allowed: []string{attacker.String()}, server: attacker.String()},
-		"NoneAllowed":     {server: forwarder.String(), refused: notAllowed},
-		"AnotherAllowed":  {allowed: []string{attacker.String()}, server: forwarder.String(), refused: notAllowed},
-		"OtherPath":       {allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/b/a/", refused: notAllowed},
-		"OutOfThePath":    {allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/a/../b", refused: notAllowed},
-		"PlainText":       {allowed: []string{forwarder.String()}, server: "http://" + forwarder.Host, refused: notAllowed},
-		"User":            {allowed: []string{forwarder.String()}, server: "https://u:p@" + forwarder.Host, refused: notAllowed},
-		"PublicAuthority": {allowed: []string{forwarder.String()}, server: forwarder.String(), certificate: fleetv1alpha1.ServerCertificatePublic},
-		"DeniedAddress":   {allowed: []string{"https://0.0.0.0"}, server: "https://0.0.0.0", refused: "address"},
+		"Forwarder":      {allowed: []string{forwarder.String()}, server: forwarder.String(), reached: true},
+		"OtherCluster":   {allowed: []string{attacker.String()}, server: attacker.String()},
+		"NoneAllowed":    {server: forwarder.String(), refused: notAllowed},
+		"AnotherAllowed": {allowed: []string{attacker.String()}, server: forwarder.String(), refused: notAllowed},
+		"OtherPath":      {allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/b/a/", refused: notAllowed},
+		"OutOfThePath":   {allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/a/../b", refused: notAllowed},
+		"PlainText":      {allowed: []string{forwarder.String()}, server: "http://" + forwarder.Host, refused: notAllowed},
+		"Encoded": {
+			allowed: []string{forwarder.String() + "/a/"}, server: forwarder.String() + "/a/%252e%252e/b", refused: notAllowed,
+		},
+		"User": {allowed: []string{forwarder.String()}, server: "https://u:p@" + forwarder.Host, refused: notAllowed},
+		"PublicAuthority": {
+			allowed: []string{forwarder.String()}, server: forwarder.String(), certificate: fleetv1alpha1.ServerCertificatePublic,
+		},
+		"DeniedAddress": {allowed: []string{"https://0.0.0.0"}, server: "https://0.0.0.0", refused: "address"},
 	} {
-		for _, source := range []string{"observed", "published"} {
+		for _, source := range []string{"observed", "published", "insecure", "certificate"} {
 			t.Run(name+"/"+source, func(t *testing.T) {
 				*received, *stolen = 0, 0
 				allowed, err := token.ParseAllowed(tc.allowed)
@@ -86,27 +91,23 @@ func TestServerOfTheSpec(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := &kubeconfigs{creds: credentials.Options{AllowLoopback: true, AllowInsecureTLS: true}, servers: allowed}
+				server := &fleetv1alpha1.ImportServer{URL: fleetv1alpha1.HTTPSURL(tc.server), Certificate: tc.certificate}
 				p := scope.New(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{
-					EKS:        &fleetv1alpha1.EKSImport{},
-					Kubeconfig: &fleetv1alpha1.ImportKubeconfig{Server: &fleetv1alpha1.ImportServer{URL: tc.server, Certificate: tc.certificate}},
+					EKS: &fleetv1alpha1.EKSImport{}, Kubeconfig: &fleetv1alpha1.ImportKubeconfig{Server: server},
 				}})
 				p.Facts = &reflection.Facts{
 					Endpoint: reflection.Endpoint{Host: observed, Port: 443}, CertificateAuthority: base64.StdEncoding.EncodeToString(ca),
 				}
-				var content []byte
-				if source == "observed" {
-					content, err = r.composed(t.Context(), p, "t")
-				} else {
-					published, writeErr := encoded(
-						&clientcmdapi.Cluster{Server: "https://" + observed, CertificateAuthorityData: ca}, &clientcmdapi.AuthInfo{Token: "t"})
-					if writeErr != nil {
-						t.Fatal(writeErr)
-					}
-					content, err = r.sanitised(published, p)
-				}
+				content, err := kubeconfigFrom(t, r, p, source)
 				if tc.refused != "" {
-					if err == nil || !isProblem(err) || !strings.Contains(err.Error(), tc.refused) || isWithdrawn(err) != (tc.refused == notAllowed) {
+					if !isProblem(err) || !strings.Contains(err.Error(), tc.refused) || isWithdrawn(err) != (tc.refused == notAllowed) {
 						t.Errorf("want a problem with %q, got %v", tc.refused, err)
+					}
+					return
+				}
+				if source == "certificate" && tc.certificate == fleetv1alpha1.ServerCertificatePublic {
+					if !isProblem(err) || strings.Contains(string(content), "client-key-data") {
+						t.Errorf("want a problem, since a gateway takes a token only, got %v", err)
 					}
 					return
 				}
@@ -114,12 +115,45 @@ func TestServerOfTheSpec(t *testing.T) {
 					t.Fatal(err)
 				}
 				get(t, content)
-				if (*received > 0) != tc.reached || *stolen > 0 {
+				if (*received > 0) != (tc.reached && (source == "observed" || source == "published")) || *stolen > 0 {
 					t.Errorf("the forwarder received %d tokens, want %v; the attacker %d", *received, tc.reached, *stolen)
 				}
 			})
 		}
 	}
+}
+
+// kubeconfigFrom returns the kubeconfig of an import as its cluster is observed, or from a published one: with a token,
+// with a token and no verification of the server, or with a client certificate.
+func kubeconfigFrom(t *testing.T, r *kubeconfigs, p *scope.Scope, source string) ([]byte, error) {
+	t.Helper()
+	if err := r.checkServer(p.Import.Spec.Kubeconfig); err != nil || source == "observed" {
+		if err != nil {
+			return nil, err
+		}
+		return r.composed(t.Context(), p, "t")
+	}
+	e := p.Facts.Endpoint
+	ca, err := base64.StdEncoding.DecodeString(p.Facts.CertificateAuthority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, user := &clientcmdapi.Cluster{Server: "https://" + e.Host, CertificateAuthorityData: ca}, &clientcmdapi.AuthInfo{Token: "t"}
+	switch source {
+	case "insecure":
+		cluster.CertificateAuthorityData, cluster.InsecureSkipTLSVerify = nil, true
+	case "certificate":
+		chain, key, err := cert.GenerateSelfSignedCertKey("user", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		user = &clientcmdapi.AuthInfo{ClientCertificateData: chain, ClientKeyData: key}
+	}
+	published, err := encoded(cluster, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.sanitised(published, p)
 }
 
 // get sends a request with the credentials of a kubeconfig, which may fail.

@@ -215,7 +215,8 @@ func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
 		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(scope.Retry)
 }
 
-// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels as far as un-import needs.
+// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels as far as un-import
+// needs.
 func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*scope.Scope, error) {
 	left := map[types.UID][]*unstructured.Unstructured{}
 	for _, gvk := range r.watched() {

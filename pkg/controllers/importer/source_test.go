@@ -17,6 +17,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 )
 
@@ -41,6 +42,14 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 	toKey := func(key string) func(*accountWorld) {
 		return func(w *accountWorld) {
 			w.imp.Spec.Kubeconfig.TokenSecretRef = &fleetv1alpha1.SecretKeyReference{Name: "token", Key: key}
+		}
+	}
+	// Of the servers, the operator allows one.
+	const refused = fleetv1alpha1.ReasonKubeconfigRefused
+	to := func(host string) func(*accountWorld) {
+		return func(w *accountWorld) {
+			w.imp.Spec.Kubeconfig.Server = &fleetv1alpha1.ImportServer{URL: fleetv1alpha1.HTTPSURL("https://" + host)}
+			w.r.servers = token.Allowed{{Scheme: "https", Host: "b"}}
 		}
 	}
 	fails := func(w *accountWorld) {
@@ -106,7 +115,16 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 			reason: "The source is the same, and will give others.", want: notFound, holds: ofSource,
 			change: func(w *accountWorld) { w.keeps(map[string][]byte{"second": []byte("of-the-second")}) },
 		},
-		"SameStopped":      {reason: "Nothing has changed.", change: func(*accountWorld) {}, stopped: true, want: written, holds: ofSource},
+		"SameStopped":   {reason: "Nothing has changed.", change: func(*accountWorld) {}, stopped: true, want: written, holds: ofSource},
+		"Server":        {reason: "The operator does not allow the server.", change: to("a"), want: refused},
+		"ServerStopped": {reason: "Nor does it while something else stops the import.", change: to("a"), stopped: true, want: refused},
+		"ServerAndSourceFails": {reason: "Nor while the source gives nothing.", want: refused, change: func(w *accountWorld) {
+			toKey("third")(w)
+			to("a")(w)
+		}},
+		"OtherServer": {
+			reason: "Its kubeconfig is for another address.", change: to("b"), stopped: true, want: notFound,
+		},
 		"Exchanged":        {reason: "Another user replaced the credentials: their source is not known.", change: exchanged, want: notFound},
 		"ExchangedStopped": {reason: "The source was not read yet.", change: exchanged, stopped: true, want: written, holds: "of-another"},
 	} {

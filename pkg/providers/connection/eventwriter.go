@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// maxWaiting bounds the events of a cluster that wait to be written, in bytes. One counts eventOverhead beside its text.
+	// maxWaiting bounds the events of a cluster that wait to be written, in bytes. One counts eventOverhead beside its
+	// text.
 	maxWaiting, eventOverhead = 128 << 10, 1 << 10
 	// maxSeries is how many events of a cluster are remembered, to count those that occur again.
 	maxSeries = 256

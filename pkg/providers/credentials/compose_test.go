@@ -31,7 +31,8 @@ func TestComposeTakesTheUserAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := c.RESTConfig()
-	if c.Host() != "https://w1.example.org:6443" || !bytes.Equal(cfg.CAData, authority.cert) || cfg.ServerName != "kubernetes" || cfg.Insecure || cfg.Proxy != nil {
+	if c.Host() != "https://w1.example.org:6443" || !bytes.Equal(cfg.CAData, authority.cert) ||
+		cfg.ServerName != "kubernetes" || cfg.Insecure || cfg.Proxy != nil {
 		t.Errorf("want the cluster that is described, got %+v", cfg)
 	}
 	if c.Token() != "s3cr3t-t0ken" || !bytes.Equal(cfg.CertData, client.cert) || !bytes.Equal(cfg.KeyData, client.key) {
@@ -76,7 +77,8 @@ func TestComposeToken(t *testing.T) {
 		}
 		c, err := Parse(data, Options{})
 		var invalid *InvalidError
-		if errors.As(err, &invalid); want == "" && (err != nil || c.Token() != token) || want != "" && (invalid == nil || invalid.Reason != want) {
+		if errors.As(err, &invalid); want == "" && (err != nil || c.Token() != token) ||
+			want != "" && (invalid == nil || invalid.Reason != want) {
 			t.Errorf("%q: want the reason %q, got %v", token, want, err)
 		}
 	}

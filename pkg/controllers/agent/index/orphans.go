@@ -38,7 +38,7 @@ func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
 			Name: "masthead_agent_orphans",
 			Help: "Objects of the hub that name a connected cluster as their source and have no claim in it: its claims are not " +
 				"restored yet, a claim's finalizer was removed by force, or a claim was deleted at the moment when it got its " +
-				"finalizer and no manager ran. Nothing is deleted because a claim is missing.",
+				"finalizer and no manager saw it. Nothing is deleted because a claim is missing.",
 			PerCluster: true,
 		}),
 		strays: metric.NewGaugeDesc(reg, metric.Definition{

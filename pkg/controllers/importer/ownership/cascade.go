@@ -26,9 +26,9 @@ func Cascades(gk schema.GroupKind) [][]string {
 	}
 }
 
-// InferCluster reconstructs the cloud of an import, and the name of its cluster there, from what it has left. Without an
-// object that reveals it, any cloud will do: those of Cluster API core are the same for all. The name is empty unless a
-// managed resource of the cluster is left.
+// InferCluster reconstructs the cloud of an import, and the name of its cluster there, from what it has left. Without
+// an object that reveals it, any cloud will do: those of Cluster API core are the same for all. The name is empty
+// unless a managed resource of the cluster is left.
 func InferCluster(left []*unstructured.Unstructured) (cloud reflection.Cloud, clusterName string) {
 	for _, cloud := range reflection.Clouds() {
 		revealing := slices.DeleteFunc(slices.Clone(left), func(o *unstructured.Unstructured) bool { return !reveals(o, cloud) })
@@ -48,7 +48,9 @@ func InferCluster(left []*unstructured.Unstructured) (cloud reflection.Cloud, cl
 func reveals(o *unstructured.Unstructured, cloud reflection.Cloud) bool {
 	gk := o.GroupVersionKind().GroupKind()
 	return slices.ContainsFunc(reflection.Kinds(cloud), func(k reflection.Kind) bool { return k.Is(gk) }) ||
-		slices.ContainsFunc(reflection.ProviderKinds(cloud), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk })
+		slices.ContainsFunc(reflection.ProviderKinds(cloud), func(k schema.GroupVersionKind) bool {
+			return refersTo(o, k) || k.GroupKind() == gk
+		})
 }
 
 // refersTo reports whether a Cluster or a MachinePool refers to an object of a kind.

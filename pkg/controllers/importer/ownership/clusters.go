@@ -40,7 +40,7 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 	if a.Namespace != b.Namespace && (!sameConfig || configsAreNamespaced && wantedA.ProviderConfig.Kind == "ProviderConfig") {
 		return false
 	}
-	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && strings.EqualFold(a.Status.Observed.ID, b.Status.Observed.ID) {
+	if x, y := a.Status.Observed, b.Status.Observed; x != nil && y != nil && x.ID != "" && strings.EqualFold(x.ID, y.ID) {
 		return true
 	}
 	return sameConfig && wantedA.NamesSame(wantedB)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Allowed are the URLs to which the operator allows credentials to be sent. One that ends in "/" allows every path below
-// it.
+// Allowed are the URLs to which the operator allows credentials to be sent. One that ends in "/" allows every path
+// below it.
 type Allowed []*url.URL
 
 // ParseAllowed parses the URLs of an operator: https, without user, query and fragment.
@@ -29,7 +29,8 @@ func ParseAllowed(urls []string) (Allowed, error) {
 // Find returns the URL that allows another one; nil for none.
 func (a Allowed) Find(raw string) *url.URL {
 	parsed, err := ParseAllowed([]string{raw})
-	if err != nil || strings.Contains(parsed[0].Path, "..") || parsed[0].RawPath != "" {
+	// A server that decodes a path again must not leave the allowed one.
+	if err != nil || strings.Contains(parsed[0].Path, "..") || strings.Contains(raw, "%") {
 		return nil
 	}
 	u := parsed[0]
