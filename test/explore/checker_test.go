@@ -347,8 +347,8 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	c.sourceChanged(cluster, change)
 }
 
-// mayGo reports whether Masthead may delete an object that was created for no claim, or for a lost one: for a later claim
-// of its source that goes or moves, or may record it.
+// mayGo reports whether Masthead may delete an object that was created for no claim, or for a lost one: for a later
+// claim of its source that goes or moves, or may record it.
 func (c *checker) mayGo(o *objectHistory, lost *claimHistory) bool {
 	for _, claim := range c.claims {
 		if lost != nil && claim.made.Before(lost.made) {
