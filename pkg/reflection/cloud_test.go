@@ -75,7 +75,7 @@ func checkToyOwnership(t *testing.T, imp reflection.Import, mr *unstructured.Uns
 	other := imp
 	other.ClusterName, other.Place = "SHOP", "attic"
 	if !other.Names(mr) || !other.NamesSame(imp) || !other.IsAt(mr) {
-		t.Error("want the managed resource to be the cluster of the import, in whatever case")
+		t.Error("want the managed resource to be the cluster of the import, in any case of its letters")
 	}
 	if other.ObservedID(mr) != "7f1c" || !imp.Makes(mr) || !reflection.IsCluster(mr) {
 		t.Error("want the managed resource to be the import's own, with the ID that its provider reports")

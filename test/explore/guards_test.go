@@ -23,7 +23,7 @@ type guard struct {
 	File   string `json:"file"`
 	Remove string `json:"remove"`
 	With   string `json:"with"`
-	// Test is one of the file's package that fails without the guard, for harm that walks seldom come to.
+	// Test is one of the file's package that fails without the guard, for harm that walks rarely find.
 	Test string `json:"test"`
 }
 

@@ -56,7 +56,7 @@ func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 
 // TestObjectOfAClaimThatWentWithoutMastheadStays: a claim goes in spite of its finalizer, right after its object was
 // created. That its finalizer is removed by force may be observed; that it is deleted while the manager is killed is
-// not. A missing claim proves nothing, and one that wanted its object kept cannot be asked any more.
+// not. A missing claim proves nothing, and one that wanted its object kept is gone.
 func TestObjectOfAClaimThatWentWithoutMastheadStays(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -147,7 +147,7 @@ func TestRepeatedEventsAreCounted(t *testing.T) {
 			want         []string
 		}{
 			{"The first is an event.", 0, 1, "a", "one", []string{"a one"}},
-			{"The second begins a series, whatever its note.", time.Second, 1, "a", "two", []string{"patch a two x2"}},
+			{"The second begins a series, also with another note.", time.Second, 1, "a", "two", []string{"patch a two x2"}},
 			{"The third is only counted.", time.Second, 1, "a", "one", nil},
 			{"The number has doubled.", time.Second, 1, "a", "one", []string{"patch a one x4"}},
 			{"Many are written a few times.", time.Second, 97, "a", "one", []string{"patch a one x8", "patch a one x16", "patch a one x32", "patch a one x64"}},

@@ -16,7 +16,7 @@ import (
 
 type change = func(*fleetv1alpha1.ClusterImport)
 
-// TestImportedBefore: an import gives way to an older one of its cluster, and to nobody's who only presents its ID.
+// TestImportedBefore: an import gives way to an older one of its cluster, and not to one that only presents its ID.
 func TestImportedBefore(t *testing.T) {
 	moved := func(i *fleetv1alpha1.ClusterImport) { i.Namespace = "tenant" }
 	shares := func(config string) change {
