@@ -96,6 +96,17 @@ func TestClusterProfilesOfOthers(t *testing.T) {
 	}
 	wantLines(t, out, ns, `^clusterprofile/NS/w1 +NS +Database +sql `)
 
+	// Nothing is sent to a server that a ClusterProfile names unless the user means that cluster.
+	const refused = `^not queried: clusterprofile/NS/w1: .* is reached with --cluster clusterprofile/NS/w1 only`
+	for _, sweep := range []string{"apps", "claims"} {
+		_, errOut, _ = f.run(t, sweep, "-n", ns)
+		wantLines(t, errOut, ns, refused)
+	}
+	_, errOut, _ = f.run(t, "apps", "none", "-n", ns)
+	wantLines(t, errOut, ns, refused)
+	_, errOut, _ = f.run(t, "why", "database", "none", "-n", ns)
+	wantLines(t, errOut, ns, `; not queried: (.*, )?clusterprofile/NS/w1[, ].*name one with --cluster`)
+
 	// What holds a cluster is looked for in the enrolled profile, and not in a Secret of its name.
 	f.publish(t, connection.Key{Source: "clusterprofile", Namespace: ns, Name: "gone"}, ns, metav1.Condition{
 		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse,
