@@ -124,15 +124,15 @@ func (s *Source) foreign(ctx context.Context, nn types.NamespacedName) (*invento
 		return nil, connection.ErrNotEnrolled
 	case err != nil:
 		return nil, fmt.Errorf("cannot get ClusterProfile %q: %w", nn, err)
-	case isOurs(p):
+	case IsPublished(p):
 		return nil, connection.ErrNotEnrolled
 	}
 	return p, nil
 }
 
-// isOurs reports whether a ClusterProfile bears a mark of those that Masthead publishes. Any is enough: the profile of
-// an enrolled cluster must not enrol it once more.
-func isOurs(p *inventoryv1alpha1.ClusterProfile) bool {
+// IsPublished reports whether a ClusterProfile bears a mark of those that Masthead publishes. Any is enough: the
+// profile of an enrolled cluster must not enrol it once more.
+func IsPublished(p *inventoryv1alpha1.ClusterProfile) bool {
 	_, named := p.Annotations[fleetv1alpha1.ClusterNameAnnotation]
 	return named || p.Spec.ClusterManager.Name == fleetv1alpha1.FieldManager ||
 		p.Labels[inventoryv1alpha1.LabelClusterManagerKey] == fleetv1alpha1.FieldManager
@@ -187,7 +187,7 @@ func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.K
 
 // keysOfProfile spares the queue the profiles of the whole fleet. One that becomes Masthead's is passed as it was.
 func keysOfProfile(p *inventoryv1alpha1.ClusterProfile) []connection.Key {
-	if isOurs(p) {
+	if IsPublished(p) {
 		return nil
 	}
 	return []connection.Key{connection.NewKey(SourceName, client.ObjectKeyFromObject(p))}
