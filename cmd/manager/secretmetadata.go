@@ -57,7 +57,7 @@ func ofKubeconfigs(
 const maxSourceText = 1024
 
 // onlyWhatSourcesRead strips the metadata of a Secret to what the cluster sources read: its identity and state,
-// three labels, and two annotations. Tenants of the hub write the rest: an API server allows each Secret 256 KiB of
+// four labels, and two annotations. Tenants of the hub write the rest: an API server allows each Secret 256 KiB of
 // annotations, and any number of labels.
 func onlyWhatSourcesRead(in any) (any, error) {
 	m, ok := in.(*metav1.PartialObjectMetadata)
@@ -67,7 +67,8 @@ func onlyWhatSourcesRead(in any) (any, error) {
 	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
-		Labels:      only(m.Labels, fleetv1alpha1.EnrollLabel, clusterv1.ClusterNameLabel, clusterprofile.ProfileLabel),
+		Labels: only(m.Labels, fleetv1alpha1.EnrollLabel, clusterv1.ClusterNameLabel,
+			clusterprofile.ProfileLabel, clusterprofile.ProfileNamespaceLabel),
 		Annotations: only(m.Annotations, fleetv1alpha1.ClusterIdentifierAnnotation, fleetv1alpha1.TakeOverFromAnnotation),
 	}}, nil
 }

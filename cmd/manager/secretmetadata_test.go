@@ -84,7 +84,10 @@ func TestOnlyWhatSourcesReadOfASecretIsKept(t *testing.T) {
 	kind := metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
 	kept := metav1.ObjectMeta{
 		Namespace: "fleet", Name: "w1-kubeconfig", UID: "1", ResourceVersion: "5", CreationTimestamp: now, DeletionTimestamp: &now,
-		Labels: map[string]string{fleetv1alpha1.EnrollLabel: "default", clusterv1.ClusterNameLabel: "w1", clusterprofile.ProfileLabel: "w1"},
+		Labels: map[string]string{
+			fleetv1alpha1.EnrollLabel: "default", clusterv1.ClusterNameLabel: "w1",
+			clusterprofile.ProfileLabel: "w1", clusterprofile.ProfileNamespaceLabel: "fleet",
+		},
 		Annotations: map[string]string{
 			fleetv1alpha1.ClusterIdentifierAnnotation: "prod", fleetv1alpha1.TakeOverFromAnnotation: "hub-b",
 		},

@@ -116,8 +116,14 @@ func (a *app) enrollable(ctx context.Context, hub *fleet.Hub, word string) (*enr
 		}
 		return nil, fmt.Errorf("cannot get the %s %q: %w", e.object.Kind, e.key.Object(), err)
 	}
-	by := e.object.GetLabels()[inventoryv1alpha1.LabelClusterManagerKey]
-	if e.key.Source == clusterprofile.SourceName && by == fleetv1alpha1.FieldManager {
+	if e.key.Source != clusterprofile.SourceName {
+		return e, nil
+	}
+	profile := &inventoryv1alpha1.ClusterProfile{}
+	if err := hub.Client().Get(ctx, e.key.Object(), profile); err != nil {
+		return nil, fmt.Errorf("cannot get the ClusterProfile %q: %w", e.key.Object(), err)
+	}
+	if clusterprofile.IsPublished(profile) {
 		return nil, misused("the ClusterProfile %q is Masthead's own: name the object that it is about", e.key.Object())
 	}
 	return e, nil

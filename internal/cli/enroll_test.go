@@ -62,14 +62,31 @@ func TestClusterProfilesOfOthers(t *testing.T) {
 	if err := f.hub.Patch(t.Context(), ours, label); err != nil {
 		t.Fatal(err)
 	}
+	for name, mark := range map[string]func(*inventoryv1alpha1.ClusterProfile){
+		"by-manager": func(p *inventoryv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = fleetv1alpha1.FieldManager },
+		"by-cluster": func(p *inventoryv1alpha1.ClusterProfile) {
+			p.Annotations = map[string]string{fleetv1alpha1.ClusterNameAnnotation: "clusterprofile/" + ns + "/w1"}
+		},
+	} {
+		p := &inventoryv1alpha1.ClusterProfile{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{fleetv1alpha1.EnrollLabel: "true"}},
+			Spec:       inventoryv1alpha1.ClusterProfileSpec{ClusterManager: inventoryv1alpha1.ClusterManager{Name: "other"}},
+		}
+		mark(p)
+		if err := f.hub.Create(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
 	out, _, _ = f.run(t, "clusters")
 	wantLines(t, out, ns, `^clusterprofile/NS/w1 +Connected`)
-	if strings.Contains(out, "clusterprofile/"+ns+"/clusterprofile-w1") {
-		t.Errorf("Masthead's own ClusterProfile enrols nothing:\n%s", out)
-	}
-	enroll[1] = "clusterprofile/clusterprofile-w1"
-	if _, errOut, code := f.run(t, enroll...); code != exitMisused || !strings.Contains(errOut, "Masthead's own") {
-		t.Errorf("Masthead's own ClusterProfile is not enrolled, got %d %s", code, errOut)
+	for _, name := range []string{"clusterprofile-w1", "by-manager", "by-cluster"} {
+		if strings.Contains(out, "clusterprofile/"+ns+"/"+name) {
+			t.Errorf("Masthead's own ClusterProfile %s enrols nothing:\n%s", name, out)
+		}
+		enroll[1] = "clusterprofile/" + name
+		if _, errOut, code := f.run(t, enroll...); code != exitMisused || !strings.Contains(errOut, "Masthead's own") {
+			t.Errorf("Masthead's own ClusterProfile %s is not enrolled, got %d %s", name, code, errOut)
+		}
 	}
 
 	// The workload cluster is reached as Masthead does it, with its rules.
@@ -95,6 +112,17 @@ func TestClusterProfilesOfOthers(t *testing.T) {
 		t.Fatal(errOut)
 	}
 	wantLines(t, out, ns, `^clusterprofile/NS/w1 +NS +Database +sql `)
+
+	// Nothing is sent to a server that a ClusterProfile names unless the user means that cluster.
+	const refused = `^not queried: clusterprofile/NS/w1: .* is reached with --cluster clusterprofile/NS/w1 only`
+	for _, sweep := range []string{"apps", "claims"} {
+		_, errOut, _ = f.run(t, sweep, "-n", ns)
+		wantLines(t, errOut, ns, refused)
+	}
+	_, errOut, _ = f.run(t, "apps", "none", "-n", ns)
+	wantLines(t, errOut, ns, refused)
+	_, errOut, _ = f.run(t, "why", "database", "none", "-n", ns)
+	wantLines(t, errOut, ns, `; not queried: (.*, )?clusterprofile/NS/w1[, ].*name one with --cluster`)
 
 	// What holds a cluster is looked for in the enrolled profile, and not in a Secret of its name.
 	f.publish(t, connection.Key{Source: "clusterprofile", Namespace: ns, Name: "gone"}, ns, metav1.Condition{

@@ -73,6 +73,11 @@ type Cluster struct {
 	Profile string `json:"profile,omitempty"`
 
 	key connection.Key
+
+	// named is true if the user named the cluster. Who may write ClusterProfiles of a namespace can forge one of the
+	// source and what Masthead publishes of it. Then a Secret that consented is sent to a server of theirs, with the
+	// rights of a user who lists the whole fleet, also where the manager does not have the source.
+	named bool
 }
 
 // Key names the enrolled object.
@@ -177,14 +182,15 @@ func parseKey(name string) (connection.Key, bool) {
 }
 
 // Find returns the cluster that the user means: by its name (capi/default/w1), by the name of its ClusterProfile
-// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if it is unique.
+// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if it is unique. It is a
+// copy, marked as named by the user.
 func Find(clusters []Cluster, word string) (*Cluster, error) {
 	var found []*Cluster
 	for i := range clusters {
 		c := &clusters[i]
 		switch word {
 		case c.Name:
-			return c, nil
+			return c.byName(), nil
 		case c.key.Name, c.key.Namespace + "/" + c.key.Name, c.key.Published().Name:
 			found = append(found, c)
 		}
@@ -192,7 +198,7 @@ func Find(clusters []Cluster, word string) (*Cluster, error) {
 	names := make([]string, 0, len(clusters))
 	switch len(found) {
 	case 1:
-		return found[0], nil
+		return found[0].byName(), nil
 	case 0:
 		for _, c := range clusters {
 			names = append(names, c.Name)
@@ -207,6 +213,12 @@ func Find(clusters []Cluster, word string) (*Cluster, error) {
 		}
 		return nil, fmt.Errorf("%q is ambiguous, name one of these clusters: %s", word, strings.Join(names, ", "))
 	}
+}
+
+func (c *Cluster) byName() *Cluster {
+	out := *c
+	out.named = true
+	return &out
 }
 
 // ByIdentifier returns the cluster with the given identifier on its claims in the hub, or nil.

@@ -64,29 +64,34 @@ func (h *Hub) Log(ctx context.Context, pod client.ObjectKey, o corev1.PodLogOpti
 
 // Clusters lists the fleet. Enrolled objects that the user may not list are left out: their ClusterProfiles say more.
 func (h *Hub) Clusters(ctx context.Context) ([]Cluster, error) {
-	profiles := &inventoryv1alpha1.ClusterProfileList{}
-	err := h.client.List(ctx, profiles, client.MatchingLabels{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager})
+	all := &inventoryv1alpha1.ClusterProfileList{}
+	err := h.client.List(ctx, all)
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("there are no ClusterProfiles where the kubeconfig leads: is it the hub's? (%w)", ErrNoSuchKind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the ClusterProfiles of the hub: %w", err)
 	}
+	var profiles []inventoryv1alpha1.ClusterProfile
 	var enrolled []EnrolledObject
+	for i := range all.Items {
+		p := &all.Items[i]
+		if p.Labels[inventoryv1alpha1.LabelClusterManagerKey] == fleetv1alpha1.FieldManager {
+			profiles = append(profiles, *p)
+		}
+		if !clusterprofile.IsPublished(p) {
+			enrolled = append(enrolled, EnrolledObject{Source: clusterprofile.SourceName, Object: p})
+		}
+	}
 	for _, source := range []struct{ name, kind, group string }{
 		{capi.SourceName, "Cluster", clusterv1.GroupVersion.String()},
 		{kubeconfig.SourceName, "Secret", corev1.SchemeGroupVersion.String()},
-		{clusterprofile.SourceName, "ClusterProfile", inventoryv1alpha1.GroupVersion.String()},
 	} {
 		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: source.group, Kind: source.kind + "List"}}
 		if err := h.client.List(ctx, list, client.HasLabels{fleetv1alpha1.EnrollLabel}); err != nil {
 			continue // What is enrolled and not published is all that is missed.
 		}
 		for i := range list.Items {
-			by := list.Items[i].Labels[inventoryv1alpha1.LabelClusterManagerKey]
-			if source.name == clusterprofile.SourceName && by == fleetv1alpha1.FieldManager {
-				continue // Masthead's own enrols nothing.
-			}
 			enrolled = append(enrolled, EnrolledObject{Source: source.name, Object: &list.Items[i]})
 		}
 	}
@@ -94,5 +99,5 @@ func (h *Hub) Clusters(ctx context.Context) ([]Cluster, error) {
 	if err := h.client.List(ctx, reports); err != nil {
 		reports.Items = nil // When clusters were last seen is all that is missed.
 	}
-	return Clusters(enrolled, profiles.Items, reports.Items), nil
+	return Clusters(enrolled, profiles, reports.Items), nil
 }

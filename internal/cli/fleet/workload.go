@@ -33,8 +33,12 @@ const (
 	maxAnswer = 32 << 20
 )
 
-// Workload returns the side of a cluster. It creates it once, and does not connect yet.
+// Workload returns the side of a cluster. It creates it once, and does not connect yet. It refuses a cluster of a
+// ClusterProfile that the user did not name: see Find.
 func (h *Hub) Workload(ctx context.Context, c *Cluster) (*ClusterClient, error) {
+	if c.key.Source == clusterprofile.SourceName && !c.named {
+		return nil, fmt.Errorf("a ClusterProfile decides where its credentials are sent: it is reached with --cluster %s only", c.Name)
+	}
 	h.mu.Lock()
 	r := h.workloads[c.Name]
 	if r == nil {

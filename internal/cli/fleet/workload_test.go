@@ -7,14 +7,18 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/masthead-dev/masthead/internal/cli/connect"
+	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -54,5 +58,37 @@ func TestSilenceIsNotLogged(t *testing.T) {
 	case line := <-logged:
 		t.Errorf("nothing is written to the standard error beside what the command says, got %s", line)
 	default:
+	}
+}
+
+func TestAClusterOfAProfileIsReachedByName(t *testing.T) {
+	published := profile("b", "clusterprofile-w3", "masthead", "clusterprofile/b/w3")
+	published.Status.Properties = []inventoryv1alpha1.Property{{Name: inventory.PropertyClusterIdentifier, Value: "w3"}}
+	clusters := Clusters(nil, []inventoryv1alpha1.ClusterProfile{published}, nil)
+	named, err := Find(clusters, "clusterprofile/b/w3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := Find(clusters, "w3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Hub{
+		ClusterClient: &ClusterClient{client: fake.NewClientBuilder().WithScheme(Scheme()).Build()}, workloads: map[string]*reached{},
+	}
+	const refused, read = "with --cluster clusterprofile/b/w3 only", "cannot read the enrolled ClusterProfile"
+	for _, tc := range []struct {
+		reason  string
+		cluster *Cluster
+		want    string
+	}{
+		{reason: "The user named it.", cluster: named, want: read},
+		{reason: "Its short name is as good.", cluster: short, want: read},
+		{reason: "It is one of all.", cluster: &clusters[0], want: refused},
+		{reason: "An object of the hub names it.", cluster: ByIdentifier(clusters, "w3"), want: refused},
+	} {
+		if _, err := h.Workload(t.Context(), tc.cluster); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s want %q, got %v", tc.reason, tc.want, err)
+		}
 	}
 }

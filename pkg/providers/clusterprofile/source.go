@@ -28,8 +28,13 @@ import (
 // SourceName is the first part of the names of clusters that come from ClusterProfiles.
 const SourceName = "clusterprofile"
 
-// ProfileLabel on a Secret names the ClusterProfile of its namespace whose credentials it holds (KEP-4322).
-const ProfileLabel = "x-k8s.io/cluster-profile"
+const (
+	// ProfileLabel on a Secret names the ClusterProfile whose credentials it holds (KEP-4322).
+	ProfileLabel = "x-k8s.io/cluster-profile"
+
+	// ProfileNamespaceLabel on a Secret is the namespace of that ClusterProfile. Default: the Secret's.
+	ProfileNamespaceLabel = "x-k8s.io/cluster-profile-namespace"
+)
 
 // Options of a Source.
 type Options struct {
@@ -104,7 +109,7 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return nil, fmt.Errorf("cannot get the metadata of Secret %q: %w", at, err)
-	case m.Labels[ProfileLabel] == p.Name:
+	case namedProfile(m) == p.Name:
 		// The server is the profile's: if it changes, there are other credentials, too.
 		e.CredentialsVersion = connection.CredentialsVersion(m) + "/" + a.digest
 	}
@@ -119,15 +124,15 @@ func (s *Source) foreign(ctx context.Context, nn types.NamespacedName) (*invento
 		return nil, connection.ErrNotEnrolled
 	case err != nil:
 		return nil, fmt.Errorf("cannot get ClusterProfile %q: %w", nn, err)
-	case isOurs(p):
+	case IsPublished(p):
 		return nil, connection.ErrNotEnrolled
 	}
 	return p, nil
 }
 
-// isOurs reports whether a ClusterProfile bears a mark of those that Masthead publishes. Any is enough: the profile of
-// an enrolled cluster must not enrol it once more.
-func isOurs(p *inventoryv1alpha1.ClusterProfile) bool {
+// IsPublished reports whether a ClusterProfile bears a mark of those that Masthead publishes. Any is enough: the
+// profile of an enrolled cluster must not enrol it once more.
+func IsPublished(p *inventoryv1alpha1.ClusterProfile) bool {
 	_, named := p.Annotations[fleetv1alpha1.ClusterNameAnnotation]
 	return named || p.Spec.ClusterManager.Name == fleetv1alpha1.FieldManager ||
 		p.Labels[inventoryv1alpha1.LabelClusterManagerKey] == fleetv1alpha1.FieldManager
@@ -153,9 +158,10 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	if err != nil {
 		return connection.Kubeconfig{}, err
 	}
-	if secret.Labels[ProfileLabel] != p.Name {
+	if namedProfile(secret) != p.Name {
 		return connection.Kubeconfig{}, &credentials.InvalidError{Reason: credentials.ReasonNotOurs, Message: fmt.Sprintf(
-			"Secret %q does not carry the label %s=%s", secret.Name, ProfileLabel, p.Name)}
+			"Secret %q does not carry the label %s=%s, or carries %s for another namespace",
+			secret.Name, ProfileLabel, p.Name, ProfileNamespaceLabel)}
 	}
 	data, err := a.compose(secret)
 	if err != nil {
@@ -181,18 +187,29 @@ func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.K
 
 // keysOfProfile spares the queue the profiles of the whole fleet. One that becomes Masthead's is passed as it was.
 func keysOfProfile(p *inventoryv1alpha1.ClusterProfile) []connection.Key {
-	if isOurs(p) {
+	if IsPublished(p) {
 		return nil
 	}
 	return []connection.Key{connection.NewKey(SourceName, client.ObjectKeyFromObject(p))}
 }
 
 func keysOfSecret(m *metav1.PartialObjectMetadata) []connection.Key {
-	name := m.Labels[ProfileLabel]
+	name := namedProfile(m)
 	if name == "" {
 		return nil
 	}
 	return []connection.Key{{Source: SourceName, Namespace: m.Namespace, Name: name}}
+}
+
+// namedProfile returns the name of the ClusterProfile of a Secret's namespace whose credentials it holds, or "". Other
+// tools copy Secrets to the namespaces of consumers, and label them with the namespace of the profile that they mean.
+// Who may write profiles beside the copy must not get what it holds with one of the same name.
+func namedProfile(secret metav1.Object) string {
+	labels := secret.GetLabels()
+	if namespace, ok := labels[ProfileNamespaceLabel]; ok && namespace != secret.GetNamespace() {
+		return ""
+	}
+	return labels[ProfileLabel]
 }
 
 func metadataOfSecret() *metav1.PartialObjectMetadata {

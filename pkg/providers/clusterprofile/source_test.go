@@ -96,6 +96,13 @@ func newSecret(namespace, name, of string, kv ...string) *corev1.Secret {
 	return s
 }
 
+// newPushed returns a Secret that another tool copied to the namespace of a consumer.
+func newPushed(namespace string) *corev1.Secret {
+	s := newSecret("ns", "a", "w1", "config", kubeconfig, "token", "plain")
+	s.Labels[ProfileNamespaceLabel] = namespace
+	return s
+}
+
 // newSource also returns which Secrets are read.
 func newSource(t *testing.T, objects ...client.Object) (*Source, *[]client.ObjectKey) {
 	t.Helper()
@@ -151,6 +158,9 @@ func TestDescribe(t *testing.T) {
 		"NoSecret": {reason: "There is none yet.", want: want{ready: true}},
 		"NoConsent": {
 			reason: "The Secret is of another profile.", secret: newSecret("ns", "a", "w2"), want: want{ready: true},
+		},
+		"Pushed": {
+			reason: "The Secret is of a profile in another namespace.", secret: newPushed("fleet"), want: want{ready: true},
 		},
 		"Unlabelled": {
 			reason: "The Secret may be anything.", secret: newSecret("ns", "a", ""), want: want{ready: true},
@@ -373,6 +383,10 @@ func TestKubeconfig(t *testing.T) {
 			reason: "A token of the namespace that is not meant for the profile is not sent to its server.", change: token,
 			secret: newSecret("ns", "a", "", "token", "plain"), want: want{reason: credentials.ReasonNotOurs},
 		},
+		"Pushed": {
+			reason: "Nor is one that is meant for a profile of that name in another namespace.", change: token,
+			secret: newPushed("fleet"), want: want{reason: credentials.ReasonNotOurs},
+		},
 		"OtherNamespace": {
 			reason: "It is not read.", secret: good, want: want{reason: credentials.ReasonRefused},
 			change: by(provider(kubeconfigReader, `{"name":"a","key":"config","namespace":"kube-system"}`)),
@@ -484,10 +498,34 @@ func TestKeys(t *testing.T) {
 		"Secret": {
 			"Its label names the profile.", keysOfSecret(metadata(map[string]string{ProfileLabel: "w1"})), []connection.Key{key},
 		},
+		"Pushed": {
+			"Its profile is in another namespace.",
+			keysOfSecret(metadata(map[string]string{ProfileLabel: "w1", ProfileNamespaceLabel: "fleet"})), nil,
+		},
 		"Other": {"It has none.", keysOfSecret(metadata(nil)), nil},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 			t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
+		}
+	}
+}
+
+func TestNamedProfile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		labels map[string]string
+		want   string
+	}{
+		"None":      {reason: "It may be anything."},
+		"Namespace": {reason: "It names no profile.", labels: map[string]string{ProfileNamespaceLabel: "ns"}},
+		"Profile":   {reason: "It is in the Secret's namespace.", labels: map[string]string{ProfileLabel: "w1"}, want: "w1"},
+		"Both":      {reason: "The same.", labels: map[string]string{ProfileLabel: "w1", ProfileNamespaceLabel: "ns"}, want: "w1"},
+		"Other":     {reason: "Another of that name.", labels: map[string]string{ProfileLabel: "w1", ProfileNamespaceLabel: "fleet"}},
+		"Empty":     {reason: "No namespace is this one.", labels: map[string]string{ProfileLabel: "w1", ProfileNamespaceLabel: ""}},
+	} {
+		secret := &metav1.ObjectMeta{Namespace: "ns", Name: "a", Labels: tc.labels}
+		if got := namedProfile(secret); got != tc.want {
+			t.Errorf("%s: %s want %q, got %q", name, tc.reason, tc.want, got)
 		}
 	}
 }
