@@ -99,7 +99,7 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	a, problem := parseAccess(p)
 	if problem != nil {
 		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, problem.Reason, problem.Message
-		return e, nil
+		return e, nil //nolint:nilerr // The enrolment says what is wrong.
 	}
 	e.Secret = fmt.Sprintf("Secret %q with the label %s=%s in the namespace %q",
 		a.secret, ProfileLabel, p.Name, p.Namespace)

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -173,10 +172,7 @@ func newConnected(
 		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.events = &eventWriter{
-		ctx: c.ctx, write: writeEvents(dyn, o.requestTimeout), guard: t.Guard(), clock: clock.RealClock{}, dropped: dropped,
-		log: log, series: map[seriesID]*eventSeries{},
-	}
+	c.events = newEventWriter(c.ctx, writeEvents(dyn, o.requestTimeout), t.Guard(), dropped, log)
 	return c, nil
 }
 

@@ -57,6 +57,15 @@ type eventWriter struct {
 	senders int
 }
 
+// newEventWriter returns the events of a connection that ends with ctx.
+func newEventWriter(
+	ctx context.Context, write func(context.Context, *eventsv1.Event, bool) error, g *guard.Guard, dropped prometheus.Counter, log logr.Logger,
+) *eventWriter {
+	return &eventWriter{
+		ctx: ctx, write: write, guard: g, clock: clock.RealClock{}, dropped: dropped, log: log, series: map[seriesID]*eventSeries{},
+	}
+}
+
 // seriesID is the hash of what all occurrences of an event have in common.
 type seriesID [sha256.Size]byte
 

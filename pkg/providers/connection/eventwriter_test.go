@@ -22,7 +22,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/clock"
 )
 
 // eventLog is a cluster that logs events, and answers them as answer does.
@@ -34,13 +33,14 @@ type eventLog struct {
 	writes []string
 }
 
+// advance waits for a time of the test's bubble.
+var advance = time.Sleep //nolint:forbidigo // In a bubble, it takes no time.
+
 // newEventLog returns the events of a connection that ends with ctx.
 func newEventLog(ctx context.Context) *eventLog {
 	l := &eventLog{answer: func(context.Context) error { return nil }}
-	w := &eventWriter{
-		ctx: ctx, clock: clock.RealClock{}, dropped: prometheus.NewCounter(prometheus.CounterOpts{Name: "dropped"}), log: logr.Discard(),
-		series: map[seriesID]*eventSeries{},
-	}
+	dropped := prometheus.NewCounter(prometheus.CounterOpts{Name: "dropped_total", Help: "Events that are not written."})
+	w := newEventWriter(ctx, nil, nil, dropped, logr.Discard())
 	w.write = func(ctx context.Context, e *eventsv1.Event, exists bool) error {
 		line := e.Regarding.Name + " " + e.Note
 		if e.Series != nil {
@@ -119,13 +119,13 @@ func TestEventsOfAStuckClusterAreBounded(t *testing.T) {
 func TestManyEventsAreAllWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newEventLog(t.Context())
-		l.answer = func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }
+		l.answer = func(context.Context) error { advance(20 * time.Millisecond); return nil }
 		const events = 2000
 		for i := range events {
 			l.emit(fmt.Sprintf("object-%d", i), "note")
-			time.Sleep(3 * time.Millisecond)
+			advance(3 * time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		advance(time.Second)
 		if got := len(l.list()); got != events {
 			t.Errorf("want %d events, got %d", events, got)
 		}
@@ -158,7 +158,7 @@ func TestRepeatedEventsAreCounted(t *testing.T) {
 			{"It has ended.", seriesEnd, 1, "b", "one", []string{"b one"}},
 			{"The other has ended, too.", 0, 1, "a", "one", []string{"a one"}},
 		} {
-			time.Sleep(step.after)
+			advance(step.after)
 			for range step.times {
 				l.emit(step.object, step.note)
 				synctest.Wait()
@@ -173,11 +173,11 @@ func TestRepeatedEventsAreCounted(t *testing.T) {
 func TestEventThatOccursAgainWhileItIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newEventLog(t.Context())
-		l.answer = func(context.Context) error { time.Sleep(time.Second); return nil }
+		l.answer = func(context.Context) error { advance(time.Second); return nil }
 		l.emit("a", "one")
 		synctest.Wait()
 		l.emit("a", "one")
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		if diff := cmp.Diff([]string{"a one", "patch a one x2"}, l.list()); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
@@ -207,7 +207,7 @@ func TestEventsThatFail(t *testing.T) {
 					return tc.errs[min(n, len(tc.errs))-1]
 				}
 				l.emit("a", "one")
-				time.Sleep(time.Hour)
+				advance(time.Hour)
 				if got := len(l.list()); got != tc.writes {
 					t.Errorf("%s want %d requests, got %d", tc.reason, tc.writes, got)
 				}

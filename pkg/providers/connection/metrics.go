@@ -52,10 +52,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	cluster := func(name, help string, labels ...metric.Label) metric.Definition {
 		return metric.Definition{Name: name, Help: help, PerCluster: true, Labels: labels}
 	}
-	explained := func(d metric.Definition, page string) metric.Definition {
-		d.See = page
-		return d
-	}
+	explained := func(d metric.Definition, page string) metric.Definition { d.See = page; return d }
 	reason := metric.Label{Name: "reason", Values: "a reason of the connection"}
 	return &metrics{
 		state: metric.NewGauge(reg, explained(cluster("masthead_cluster_state",

@@ -77,12 +77,12 @@ func BenchmarkConnection(b *testing.B) {
 		h := newHarness(b, src, func(o *Options) {
 			o.ProbeInterval, o.ProbeTimeout, o.ConnectTimeout = time.Hour, time.Minute, time.Minute
 		})
-		before := inUse()
+		before := inUse(b)
 		for i := range n {
 			src.set(servers.name(i), servers.kubeconfig(b, i))
 		}
 		h.waitForClusters(b, n)
-		idle := inUse()
+		idle := inUse(b)
 		idle.since(before).report(b, n, "idle")
 		sent := servers.events.Load()
 		for _, c := range h.List() {
@@ -94,9 +94,9 @@ func BenchmarkConnection(b *testing.B) {
 				corev1.EventTypeNormal, "First", "Test", "The first event")
 		}
 		for servers.events.Load() < sent+n {
-			time.Sleep(connectiontest.Tick)
+			pause(b, connectiontest.Tick)
 		}
-		inUse().since(idle).report(b, n, "first-event")
+		inUse(b).since(idle).report(b, n, "first-event")
 		h.stop()
 	}
 }
@@ -104,8 +104,9 @@ func BenchmarkConnection(b *testing.B) {
 // held is what the process holds.
 type held struct{ heap, stack, goroutines float64 }
 
-func inUse() held {
-	time.Sleep(2 * time.Second) // What has just been done ends.
+func inUse(b *testing.B) held {
+	b.Helper()
+	pause(b, 2*time.Second) // What has just been done ends.
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -136,11 +137,17 @@ func (h *harness) waitForClusters(b *testing.B, n int) {
 		if seen >= 2*n {
 			return
 		}
-		select {
-		case <-b.Context().Done():
-			b.Fatalf("%d of %d objects were reconciled", seen, 2*n)
-		case <-time.After(connectiontest.Tick):
-		}
+		pause(b, connectiontest.Tick)
+	}
+}
+
+// pause waits for a time, or fails if the benchmark ends.
+func pause(b *testing.B, d time.Duration) {
+	b.Helper()
+	select {
+	case <-b.Context().Done():
+		b.Fatal("the benchmark ended while it waited")
+	case <-time.After(d):
 	}
 }
 
