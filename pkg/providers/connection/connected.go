@@ -172,7 +172,7 @@ func newConnected(
 		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.events = newEventWriter(c.ctx, writeEvents(dyn, o.requestTimeout), t.Guard(), dropped, log)
+	c.events = newEventWriter(c.ctx, writeEvents(dyn, o.requestTimeout), t.Guard(), dropped, log) //nolint:contextcheck // Events are written for as long as the connection lives.
 	return c, nil
 }
 
