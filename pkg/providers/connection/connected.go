@@ -172,7 +172,8 @@ func newConnected(
 		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.events = newEventWriter(c.ctx, writeEvents(dyn, o.requestTimeout), t.Guard(), dropped, log) //nolint:contextcheck // Events are written for as long as the connection lives.
+	//nolint:contextcheck // Events are written for as long as the connection lives.
+	c.events = newEventWriter(c.ctx, writeEvents(dyn, o.requestTimeout), t.Guard(), dropped, log)
 	return c, nil
 }
 

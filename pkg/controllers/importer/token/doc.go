@@ -11,6 +11,7 @@
 // # Where to change what
 //
 //   - how long tokens are used, and how failures are retried: tokens.go;
+//   - to which endpoints, and other servers, credentials may be sent: allowed.go;
 //   - which token is exchanged for which, at which endpoints: federation.go;
 //   - metrics: metrics.go.
 //
