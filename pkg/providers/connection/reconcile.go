@@ -136,8 +136,8 @@ func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: fleetv1alpha1.ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: transport.NewThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
-		events:   transport.NewAllowance(limits.Events, p.events),
-		answers:  transport.NewAllowance(limits.Answers, p.answers),
+		events:   transport.NewRateLimiter(limits.Events, p.events),
+		answers:  transport.NewRateLimiter(limits.Answers, p.answers),
 	}
 }
 

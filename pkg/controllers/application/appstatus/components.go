@@ -249,17 +249,6 @@ func orElse(p *condition.Error, reason, message string) *condition.Error {
 // objectName is the object name of a component.
 func objectName(v ComponentView) string { return cmp.Or(v.Kind.Name, v.Name) }
 
-// worstHealth is the health of an Application: that of the worst component that counts, or Unknown without any.
-func worstHealth(entries []componentEntry) appsv1alpha1.Health {
-	worst := appsv1alpha1.Health("")
-	for _, e := range entries {
-		if !e.Ignored && bounds.HealthRank(e.Health) > bounds.HealthRank(worst) {
-			worst = e.Health
-		}
-	}
-	return cmp.Or(worst, appsv1alpha1.HealthUnknown)
-}
-
 func countComponents(entries []componentEntry, selected int32) *appsv1alpha1.ComponentCounts {
 	counts := &appsv1alpha1.ComponentCounts{Total: bounds.Count(len(entries)), Selected: selected}
 	for _, e := range entries {

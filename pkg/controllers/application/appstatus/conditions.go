@@ -113,41 +113,6 @@ func healthCheckCondition(o Observation) metav1.Condition {
 	return c
 }
 
-// healthyCondition is the condition for the health. It is Unknown only if the health is Unknown. Suspended and
-// progressing Applications are not healthy now, so for them it is False.
-func healthyCondition(health appsv1alpha1.Health, components []componentEntry) metav1.Condition {
-	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
-	switch health {
-	case appsv1alpha1.HealthHealthy:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, appsv1alpha1.ReasonHealthy, "All components are healthy."
-		return c
-	case appsv1alpha1.HealthSuspended:
-		c.Reason = appsv1alpha1.ReasonComponentsSuspended
-	case appsv1alpha1.HealthProgressing:
-		c.Reason = appsv1alpha1.ReasonComponentsProgressing
-	case appsv1alpha1.HealthMissing:
-		c.Reason = appsv1alpha1.ReasonComponentsMissing
-	case appsv1alpha1.HealthDegraded:
-		c.Reason = appsv1alpha1.ReasonComponentsDegraded
-	case appsv1alpha1.HealthUnknown:
-		c.Status, c.Reason = metav1.ConditionUnknown, unknownReason(components)
-	}
-	c.Message = componentsMessage(components)
-	return c
-}
-
-// unknownReason is why the health of an Application is Unknown.
-func unknownReason(components []componentEntry) string {
-	counted := slices.DeleteFunc(slices.Clone(components), func(e componentEntry) bool { return e.Ignored })
-	switch {
-	case len(counted) == 0:
-		return appsv1alpha1.ReasonNoComponents
-	case slices.ContainsFunc(counted, func(e componentEntry) bool { return e.unseen }):
-		return appsv1alpha1.ReasonComponentsNotWatched
-	}
-	return appsv1alpha1.ReasonComponentsUnknown
-}
-
 // watchedCondition says whether every component can be observed, and belongs to the Application. It names the worst
 // reason: what needs action comes before what passes by itself.
 func watchedCondition(o Observation) metav1.Condition {

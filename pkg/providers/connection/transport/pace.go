@@ -54,8 +54,8 @@ type RateLimiter struct {
 	late, reported time.Time
 }
 
-// NewAllowance returns the allowance of one cluster. shared is nil if the cluster has no others to share with.
-func NewAllowance(p RateLimit, shared *Shared) *RateLimiter {
+// NewRateLimiter returns the limit of one cluster. shared is nil if the cluster has no others to share with.
+func NewRateLimiter(p RateLimit, shared *Shared) *RateLimiter {
 	return &RateLimiter{
 		perSecond: float64(p.PerSecond), shared: shared, load: newLoad(p), limiters: []*rate.Limiter{
 			rate.NewLimiter(rate.Limit(p.PerSecond), p.Burst),
@@ -126,7 +126,7 @@ func (a *RateLimiter) take(n int64, now time.Time) taken {
 //
 // Events and responses are counted separately: busy watches of a cluster do not delay writes to it.
 type Pacing struct {
-	// Events and Answers are the cluster's allowances, shared by its connections.
+	// Events and Answers are the cluster's limits, shared by its connections.
 	Events, Answers *RateLimiter
 	Clock           clock.Clock
 	// Paused counts the seconds of paused reading.
@@ -195,7 +195,7 @@ func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan s
 	return p.ofAnswer(req.Context())
 }
 
-// of returns a function that waits for an allowance.
+// of returns a function that waits for a limiter.
 func (p *Pacing) of(ctx context.Context, a *RateLimiter) func(stop <-chan struct{}, events, bytes int64) {
 	unpaid, most := int64(0), a.most()
 	return func(stop <-chan struct{}, events, bytes int64) {

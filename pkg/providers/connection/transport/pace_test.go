@@ -43,8 +43,8 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
 	tr.owner.Pacing = &Pacing{
-		Events:  NewAllowance(RateLimit{PerSecond: perSecond, Burst: burst}.Or(DefaultEventPace()), nil),
-		Answers: NewAllowance(DefaultAnswerPace(), nil), Clock: clk, Paused: paused,
+		Events:  NewRateLimiter(RateLimit{PerSecond: perSecond, Burst: burst}.Or(DefaultEventPace()), nil),
+		Answers: NewRateLimiter(DefaultAnswerPace(), nil), Clock: clk, Paused: paused,
 	}
 
 	var events atomic.Int64
@@ -106,8 +106,8 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 	tr := transportTo(t, s)
 	clk := clocktesting.NewFakeClock(time.Now())
 	tr.owner.Pacing = &Pacing{
-		Events:  NewAllowance(DefaultEventPace(), nil),
-		Answers: NewAllowance(RateLimit{PerSecond: 10, Burst: 50}.Or(DefaultAnswerPace()), nil),
+		Events:  NewRateLimiter(DefaultEventPace(), nil),
+		Answers: NewRateLimiter(RateLimit{PerSecond: 10, Burst: 50}.Or(DefaultAnswerPace()), nil),
 		Clock:   clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/configmaps", nil)
@@ -166,8 +166,8 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 func TestPaceCountsBytes(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
-		Events:  NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultEventPace()), nil),
-		Answers: NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
+		Events:  NewRateLimiter(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultEventPace()), nil),
+		Answers: NewRateLimiter(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	limiter := p.Events.limiters[0]
@@ -202,7 +202,7 @@ func TestPaceCountsBytes(t *testing.T) {
 func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
-		Answers: NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
+		Answers: NewRateLimiter(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	for range 100 {
@@ -228,7 +228,7 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 // cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition reported it.
 func TestAllowance(t *testing.T) {
 	limits := RateLimit{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
-	a, now := NewAllowance(limits, nil), time.Unix(1_000, 0)
+	a, now := NewRateLimiter(limits, nil), time.Unix(1_000, 0)
 	wokenLate := time.Duration(0)
 	read := func(d time.Duration) (events int64, reported int) {
 		for end := now.Add(d); now.Before(end); {
@@ -329,9 +329,9 @@ func TestBusyClustersShareAPace(t *testing.T) {
 			}
 			senders := make([]*sender, tc.busy)
 			for i := range senders {
-				senders[i] = &sender{RateLimiter: NewAllowance(limits, shared), next: start}
+				senders[i] = &sender{RateLimiter: NewRateLimiter(limits, shared), next: start}
 			}
-			modest := NewAllowance(limits, shared)
+			modest := NewRateLimiter(limits, shared)
 			const warm, measured = 100, 100
 			for ms := 0; ms < (warm+measured)*1000; ms += 20 {
 				now := start.Add(time.Duration(ms) * time.Millisecond)
@@ -383,7 +383,7 @@ func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 	senders := make([]*RateLimiter, 20)
 	next := make([]time.Time, len(senders))
 	for i := range senders {
-		senders[i], next[i] = NewAllowance(limits, shared), start
+		senders[i], next[i] = NewRateLimiter(limits, shared), start
 	}
 	const warm, measured = 300, 300
 	events := 0
@@ -410,7 +410,7 @@ func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 func TestObjectsOfAStreamCountLess(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
-		Events: NewAllowance(RateLimit{PerSecond: 1, Burst: 50_000}.Or(DefaultEventPace()), nil), Clock: clk,
+		Events: NewRateLimiter(RateLimit{PerSecond: 1, Burst: 50_000}.Or(DefaultEventPace()), nil), Clock: clk,
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	stop := make(chan struct{})
@@ -456,7 +456,7 @@ func TestPagesAndTextsAreReadAtAPace(t *testing.T) {
 			tr := transportTo(t, s)
 			clk := clocktesting.NewFakeClock(time.Now())
 			tr.owner.Pacing = &Pacing{
-				Events: NewAllowance(DefaultEventPace(), nil), Answers: NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
+				Events: NewRateLimiter(DefaultEventPace(), nil), Answers: NewRateLimiter(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
 				Clock: clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 			}
 			ctx, cancel := context.WithCancel(t.Context())
