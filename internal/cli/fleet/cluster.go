@@ -18,6 +18,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
@@ -182,8 +183,8 @@ func parseKey(name string) (connection.Key, bool) {
 }
 
 // Find returns the cluster that the user means: by its name (capi/default/w1), by the name of its ClusterProfile
-// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if it is unique. It is a
-// copy, marked as named by the user.
+// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if it is unique. By its
+// full name it is a copy that is marked as named: a short one can be that of a forged ClusterProfile.
 func Find(clusters []Cluster, word string) (*Cluster, error) {
 	var found []*Cluster
 	for i := range clusters {
@@ -198,7 +199,7 @@ func Find(clusters []Cluster, word string) (*Cluster, error) {
 	names := make([]string, 0, len(clusters))
 	switch len(found) {
 	case 1:
-		return found[0].byName(), nil
+		return found[0], nil
 	case 0:
 		for _, c := range clusters {
 			names = append(names, c.Name)
@@ -221,14 +222,19 @@ func (c *Cluster) byName() *Cluster {
 	return &out
 }
 
-// ByIdentifier returns the cluster with the given identifier on its claims in the hub, or nil.
+// ByIdentifier returns the cluster with the given identifier on its claims in the hub, or nil. One of a ClusterProfile,
+// which may be forged, comes after others.
 func ByIdentifier(clusters []Cluster, identifier string) *Cluster {
+	var found *Cluster
 	for i := range clusters {
-		if identifier != "" && clusters[i].Identifier == identifier {
-			return &clusters[i]
+		if c := &clusters[i]; identifier != "" && c.Identifier == identifier {
+			if c.key.Source != clusterprofile.SourceName {
+				return c
+			}
+			found = cmp.Or(found, c)
 		}
 	}
-	return nil
+	return found
 }
 
 // kubeconfigSecret names the Secret with the kubeconfig of a cluster.

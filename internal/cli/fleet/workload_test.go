@@ -83,12 +83,24 @@ func TestAClusterOfAProfileIsReachedByName(t *testing.T) {
 		want    string
 	}{
 		{reason: "The user named it.", cluster: named, want: read},
-		{reason: "Its short name is as good.", cluster: short, want: read},
+		{reason: "Its short name can be meant for another.", cluster: short, want: refused},
 		{reason: "It is one of all.", cluster: &clusters[0], want: refused},
 		{reason: "An object of the hub names it.", cluster: ByIdentifier(clusters, "w3"), want: refused},
 	} {
 		if _, err := h.Workload(t.Context(), tc.cluster); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s want %q, got %v", tc.reason, tc.want, err)
 		}
+	}
+}
+
+// TestForgedIdentifier: a ClusterProfile does not stand for the cluster whose identifier it presents.
+func TestForgedIdentifier(t *testing.T) {
+	forged, other := profile("b", "clusterprofile-w3", "masthead", "clusterprofile/b/w3"), profile("b", "kubeconfig-w3", "masthead", "kubeconfig/b/w3")
+	for _, p := range []*inventoryv1alpha1.ClusterProfile{&forged, &other} {
+		p.Status.Properties = []inventoryv1alpha1.Property{{Name: inventory.PropertyClusterIdentifier, Value: "w3"}}
+	}
+	all := Clusters(nil, []inventoryv1alpha1.ClusterProfile{forged, other}, nil)
+	if got := ByIdentifier(all, "w3"); got == nil || got.Name != "kubeconfig/b/w3" {
+		t.Errorf("want the other cluster, got %+v", got)
 	}
 }

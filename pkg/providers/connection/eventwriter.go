@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
@@ -34,19 +35,23 @@ const (
 	seriesEnd = 6 * time.Minute
 )
 
-// eventRetry is how often an event is sent that a cluster does not answer. As in client-go.
-var eventRetry = wait.Backoff{Steps: 12, Duration: 10 * time.Second, Jitter: 0.25}
+// eventTries is how often an event is sent that a cluster does not answer, as in client-go, and eventRetry the time
+// between. It is short at first: after a reset, all senders wait.
+const eventTries = 12
+
+var eventRetry = wait.Backoff{Steps: eventTries, Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.25, Cap: 10 * time.Second}
 
 // eventWriter writes the events of one connection. Events that occur again are counted in the series of the first, like
-// client-go's; it is written when the number has doubled, or is six minutes old. client-go's broadcasters cost 173 KiB
-// and nine goroutines for each cluster; one for all would mix up the series of clusters, and wait for the slowest.
+// client-go's. The number is written when it has doubled, or when one more occurs after six minutes, and not at the end
+// of a series. client-go's broadcasters cost 173 KiB and nine goroutines for each cluster; one for all would mix up the
+// series of clusters, and wait for the slowest.
 //
 // It has no goroutine while nothing waits. What exceeds the bounds is dropped.
 type eventWriter struct {
 	ctx     context.Context //nolint:containedctx // The life of the connection.
 	write   func(ctx context.Context, e *eventsv1.Event, exists bool) error
 	guard   *guard.Guard
-	clock   clock.PassiveClock
+	clock   clock.Clock
 	dropped prometheus.Counter
 	log     logr.Logger
 
@@ -102,6 +107,9 @@ func (w *eventWriter) add(e *eventsv1.Event) {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return
+	}
 	s, known := w.series[id]
 	if known = known && (s.busy || now.Sub(s.last) < seriesEnd); !known {
 		s = &eventSeries{name: e.Name}
@@ -140,11 +148,7 @@ func (w *eventWriter) makeRoom(now time.Time) {
 // send writes what waits, and ends with it or with the connection.
 func (w *eventWriter) send() {
 	for e, exists := w.next(); e.Event != nil; e, exists = w.next() {
-		var err error
-		_ = wait.ExponentialBackoffWithContext(w.ctx, eventRetry, func(ctx context.Context) (bool, error) {
-			err = w.write(ctx, e.Event, exists)
-			return err == nil || apierror.IsAnswer(err), nil
-		})
+		err := w.attempt(e.Event, exists)
 		log := w.log.WithValues("kind", e.Regarding.Kind, "namespace", e.Regarding.Namespace, "name", e.Regarding.Name, "reason", e.Reason)
 		switch {
 		case err == nil:
@@ -156,11 +160,32 @@ func (w *eventWriter) send() {
 	}
 }
 
+// attempt writes an event until the cluster takes or refuses it, or has not answered often enough.
+func (w *eventWriter) attempt(e *eventsv1.Event, exists bool) error {
+	retry := eventRetry
+	for tries := 1; ; tries++ {
+		err := w.write(w.ctx, e, exists)
+		refused := apierror.IsAnswer(err) && !apierror.IsTransient(err) && !apierrors.IsUnauthorized(err)
+		if err == nil || refused || tries == eventTries {
+			return err
+		}
+		select {
+		case <-w.ctx.Done():
+			return err
+		case <-w.clock.After(retry.Step()):
+		}
+	}
+}
+
 // next returns what to write next, and whether the Event exists. If it returns none, the sender must end.
 func (w *eventWriter) next() (e waitingEvent, exists bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 || w.ctx.Err() != nil {
+		for _, lost := range w.waiting {
+			w.dropped.Inc()
+			w.size -= lost.size
+		}
 		w.waiting = nil
 		w.senders--
 		return waitingEvent{}, false

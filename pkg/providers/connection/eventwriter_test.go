@@ -186,6 +186,7 @@ func TestEventThatOccursAgainWhileItIsWritten(t *testing.T) {
 
 func TestEventsThatFail(t *testing.T) {
 	unanswered := errors.New("connection refused")
+	unavailable, unauthorized := apierrors.NewServiceUnavailable("no backend"), apierrors.NewUnauthorized("the token is replaced")
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "x", nil)
 	for name, tc := range map[string]struct {
 		reason  string
@@ -195,6 +196,7 @@ func TestEventsThatFail(t *testing.T) {
 	}{
 		"Answered":      {"It is there.", []error{nil}, 1, 0},
 		"Refused":       {"The answer would be the same.", []error{refused}, 1, 1},
+		"Restarting":    {"A load balancer answers for an API server that restarts.", []error{unavailable, unauthorized, nil}, 3, 0},
 		"LostForAWhile": {"A restart of an API server loses no event.", []error{unanswered, unanswered, nil}, 3, 0},
 		"Lost":          {"As often as client-go.", []error{unanswered}, 12, 1},
 	} {

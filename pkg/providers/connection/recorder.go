@@ -75,8 +75,8 @@ func (r *eventRecorder) AnnotatedEventf(
 	if e.Namespace == "" {
 		e.Namespace = corev1.NamespaceDefault
 	}
-	if len(e.Note) > maxNote {
-		e.Note = strings.ToValidUTF8(e.Note[:maxNote], "")
+	if e.Note = strings.ToValidUTF8(e.Note, "\uFFFD"); len(e.Note) > maxNote {
+		e.Note = strings.Clone(strings.ToValidUTF8(e.Note[:maxNote], "")) // The rest is not kept.
 	}
 	if related != nil {
 		e.Related, _ = reference.GetReference(r.scheme, related) // Like client-go: the event is written without it.
