@@ -95,7 +95,8 @@ func TestAClusterOfAProfileIsReachedByName(t *testing.T) {
 
 // TestForgedIdentifier: a ClusterProfile does not stand for the cluster whose identifier it presents.
 func TestForgedIdentifier(t *testing.T) {
-	forged, other := profile("b", "clusterprofile-w3", "masthead", "clusterprofile/b/w3"), profile("b", "kubeconfig-w3", "masthead", "kubeconfig/b/w3")
+	forged := profile("b", "clusterprofile-w3", "masthead", "clusterprofile/b/w3")
+	other := profile("b", "kubeconfig-w3", "masthead", "kubeconfig/b/w3")
 	for _, p := range []*inventoryv1alpha1.ClusterProfile{&forged, &other} {
 		p.Status.Properties = []inventoryv1alpha1.Property{{Name: inventory.PropertyClusterIdentifier, Value: "w3"}}
 	}

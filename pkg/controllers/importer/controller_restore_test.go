@@ -128,7 +128,8 @@ func TestRestoredImport(t *testing.T) {
 			}
 			if tc.want == fleetv1alpha1.ReasonUnexpectedPolicy {
 				there := h.list(observedCluster)
-				if len(there) != 1 || !there[0].GetDeletionTimestamp().IsZero() || !slices.Equal(ownership.ManagementPolicies(&there[0]), []string{"*"}) {
+				if len(there) != 1 || !there[0].GetDeletionTimestamp().IsZero() ||
+					!slices.Equal(ownership.ManagementPolicies(&there[0]), []string{"*"}) {
 					t.Errorf("%s\nwant it left alone, got %v", tc.reason, there)
 				}
 				return

@@ -127,7 +127,9 @@ func TestLeftoversHaveNoImport(t *testing.T) {
 func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	theirs := anImport()
 	theirs.Name, theirs.UID = "theirs", "their-uid"
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: ownership.Marks(theirs)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: ownership.Marks(theirs),
+	}}
 	h := newHub(t, anImport(), secret)
 	if err := h.c.Delete(t.Context(), h.get()); err != nil {
 		t.Fatal(err)

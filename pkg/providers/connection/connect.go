@@ -135,7 +135,8 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 		return nil, why
 	}
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
-	conn, err := newConnected(c.life.ctx, r.name, creds, uid, t, r.throttle, c.metrics.dropCounter(r.name), log.FromContext(ctx).WithName("cluster"), c.share)
+	conn, err := newConnected(
+		c.life.ctx, r.name, creds, uid, t, r.throttle, c.metrics.dropCounter(r.name), log.FromContext(ctx).WithName("cluster"), c.share)
 	if err != nil {
 		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}

@@ -150,7 +150,9 @@ func TestRepeatedEventsAreCounted(t *testing.T) {
 			{"The second begins a series, also with another note.", time.Second, 1, "a", "two", []string{"patch a two x2"}},
 			{"The third is only counted.", time.Second, 1, "a", "one", nil},
 			{"The number has doubled.", time.Second, 1, "a", "one", []string{"patch a one x4"}},
-			{"Many are written a few times.", time.Second, 97, "a", "one", []string{"patch a one x8", "patch a one x16", "patch a one x32", "patch a one x64"}},
+			{"Many are written a few times.", time.Second, 97, "a", "one", []string{
+				"patch a one x8", "patch a one x16", "patch a one x32", "patch a one x64",
+			}},
 			{"Another object has its own.", 0, 1, "b", "one", []string{"b one"}},
 			{"What is written is too old.", seriesEnd - time.Second, 1, "b", "one", []string{"patch b one x2"}},
 			{"A series goes on if it is not interrupted for long.", 5 * time.Minute, 1, "b", "one", nil},

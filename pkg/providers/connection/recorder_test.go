@@ -72,13 +72,17 @@ func TestEventsAreThoseOfClientGo(t *testing.T) {
 		r.Eventf(object, nil, corev1.EventTypeNormal, "Synced", "Synchronise", "a note with %d %s", 2, "values")
 		r.Eventf(account, object, corev1.EventTypeWarning, "Refused", "Pull", "100%% \"quoted\"\nand < & >")
 		r.Eventf(namespace, nil, corev1.EventTypeNormal, "Synced", "Synchronise", "of a cluster-scoped object")
-		r.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "pod", UID: types.UID("u-4"), FieldPath: "spec"}, nil,
+		pod := &corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "pod", UID: types.UID("u-4"), FieldPath: "spec",
+		}
+		r.Eventf(pod, nil,
 			corev1.EventTypeNormal, "Synced", "Synchronise", "by reference")
 		annotated, ok := r.(events.AnnotatedEventRecorder)
 		if !ok {
 			t.Fatalf("%T does not annotate events", r)
 		}
-		annotated.AnnotatedEventf(account, nil, map[string]string{"example.org/a": "b"}, corev1.EventTypeNormal, "Annotated", "Synchronise", "annotated")
+		annotated.AnnotatedEventf(
+			account, nil, map[string]string{"example.org/a": "b"}, corev1.EventTypeNormal, "Annotated", "Synchronise", "annotated")
 	}
 	// A repeated event is sent when the first is there: client-go's would otherwise wait for ten seconds.
 	repeat := func(r events.EventRecorder) {

@@ -128,7 +128,8 @@ func TestManages(t *testing.T) {
 		},
 		"OtherID": {
 			reason: "The account is another one.", id: idOfAnImport,
-			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "another", showsID("arn:aws:eks:eu-central-1:999999999999:cluster/prod")),
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "another",
+				showsID("arn:aws:eks:eu-central-1:999999999999:cluster/prod")),
 		},
 		"NoIDs": {
 			reason: "Two that show nothing are not the same.",
@@ -154,7 +155,9 @@ func TestNamesOfAzureHaveNoCase(t *testing.T) {
 		imp.UID = types.UID(uid)
 		imp.Spec.EKS.ClusterName = name
 		if aks {
-			imp.Spec.EKS, imp.Spec.AKS = nil, &fleetv1alpha1.AKSImport{ResourceGroupName: "group-of-" + name, ClusterName: name, Location: "westeurope"}
+			imp.Spec.EKS, imp.Spec.AKS = nil, &fleetv1alpha1.AKSImport{
+				ResourceGroupName: "group-of-" + name, ClusterName: name, Location: "westeurope",
+			}
 		}
 		return imp
 	}

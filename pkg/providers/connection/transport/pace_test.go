@@ -456,8 +456,9 @@ func TestPagesAndTextsAreReadAtAPace(t *testing.T) {
 			tr := transportTo(t, s)
 			clk := clocktesting.NewFakeClock(time.Now())
 			tr.owner.Pacing = &Pacing{
-				Events: NewRateLimiter(DefaultEventPace(), nil), Answers: NewRateLimiter(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
-				Clock: clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+				Events:  NewRateLimiter(DefaultEventPace(), nil),
+				Answers: NewRateLimiter(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
+				Clock:   clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var answers atomic.Int64
