@@ -587,6 +587,15 @@ func (c *checker) expires(s *apiserver.Server) {
 	}
 }
 
+// disconnects notes that a process that loses a watch lists again, and is not shown what the watch has not.
+func (c *checker) disconnects(s *apiserver.Server, watch *apiserver.Watch) {
+	for _, cluster := range c.w.clusters {
+		if cluster.server == s && watch.Resource == claims && watch.Pending() > 0 && watch.IsBrief() {
+			c.forgets(watch.Client, cluster)
+		}
+	}
+}
+
 // orphansSettled checks that what was created for claims that went without Masthead, and for lost ones, is counted.
 func (c *checker) orphansSettled() {
 	counted := map[string]int{}

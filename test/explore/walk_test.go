@@ -105,7 +105,10 @@ func (w *world) faults() []option {
 			out = append(out, option{"expire the history of " + w.serverName(s), rare, func() { w.checker.expires(s); s.Expire() }})
 		}
 		for _, watch := range s.Watches() {
-			out = append(out, option{"disconnect " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Disconnect})
+			out = append(out, option{"disconnect " + w.serverName(s) + " " + watch.Resource.Resource, rare, func() {
+				w.checker.disconnects(s, watch)
+				watch.Disconnect()
+			}})
 			if watch.Pending() == 0 && !w.isHung(watch.Client) {
 				out = append(out, option{"bookmark " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Deliver})
 			}

@@ -35,6 +35,8 @@ type Watch struct {
 	bookmarks bool
 	pending   []event
 	stream    *stream
+	began     time.Time
+	delivered bool
 }
 
 // event is an event of a watch. A bookmark has no object, but the version that it confirms.
@@ -58,6 +60,7 @@ func (s *Server) watch(c *call) *http.Response {
 	w := &Watch{
 		Resource: c.kind.groupResource(), Client: c.UserAgent(), server: s, call: c, selected: selected,
 		bookmarks: q.Get("allowWatchBookmarks") == "true", stream: newStream(),
+		began: time.Now(),
 	}
 	from, _ := strconv.ParseInt(q.Get("resourceVersion"), 10, 64)
 	initial := q.Get("sendInitialEvents") == "true"
@@ -146,6 +149,7 @@ func (w *Watch) Pending() int {
 func (w *Watch) Deliver() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
+	w.delivered = true
 	switch {
 	case len(w.pending) > 0:
 		e := w.pending[0]
@@ -154,6 +158,14 @@ func (w *Watch) Deliver() {
 	case w.bookmarks:
 		w.stream.write(w.encode(event{Type: watch.Bookmark, version: w.server.version}))
 	}
+}
+
+// IsBrief reports whether a client that loses the watch now lists again, as client-go does after less than a second
+// without an event.
+func (w *Watch) IsBrief() bool {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	return !w.delivered && time.Since(w.began) < time.Second
 }
 
 // Disconnect ends the watch in the middle, as a lost connection does.
