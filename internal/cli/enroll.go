@@ -110,21 +110,22 @@ func (a *app) enrollable(ctx context.Context, hub *fleet.Hub, word string) (*enr
 	default:
 		return nil, misused("%q is neither a cluster nor a secret nor a clusterprofile", kind)
 	}
-	if err := hub.Client().Get(ctx, e.key.Object(), e.object); err != nil {
+	var found client.Object = e.object
+	profile := &inventoryv1alpha1.ClusterProfile{}
+	if e.key.Source == clusterprofile.SourceName {
+		found = profile
+	}
+	if err := hub.Client().Get(ctx, e.key.Object(), found); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("there is no %s %q in the hub", e.object.Kind, e.key.Object())
 		}
 		return nil, fmt.Errorf("cannot get the %s %q: %w", e.object.Kind, e.key.Object(), err)
 	}
-	if e.key.Source != clusterprofile.SourceName {
-		return e, nil
-	}
-	profile := &inventoryv1alpha1.ClusterProfile{}
-	if err := hub.Client().Get(ctx, e.key.Object(), profile); err != nil {
-		return nil, fmt.Errorf("cannot get the ClusterProfile %q: %w", e.key.Object(), err)
-	}
-	if clusterprofile.IsPublished(profile) {
-		return nil, misused("the ClusterProfile %q is Masthead's own: name the object that it is about", e.key.Object())
+	if found == profile {
+		if clusterprofile.IsPublished(profile) {
+			return nil, misused("the ClusterProfile %q is Masthead's own: name the object that it is about", e.key.Object())
+		}
+		e.object.ObjectMeta = profile.ObjectMeta
 	}
 	return e, nil
 }

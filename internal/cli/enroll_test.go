@@ -90,7 +90,7 @@ func TestClusterProfilesOfOthers(t *testing.T) {
 	}
 
 	// The workload cluster is reached as Masthead does it, with its rules.
-	claims := []string{"claims", "-n", ns, "--cluster", ns + "/w1"}
+	claims := []string{"claims", "-n", ns, "--cluster", "clusterprofile/" + ns + "/w1"}
 	apply(t, f.hub, strings.ReplaceAll(in(arrangedXRD), "xdatabases.db.test.dev", "profiles."+ns))
 	apply(t, f.workload, in(arrangedSyncedClaim))
 	secret := &corev1.Secret{

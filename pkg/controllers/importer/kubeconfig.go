@@ -135,6 +135,7 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 	if came || p.Emptied {
 		return nil
 	}
+	refused := r.checkServer(p.Import.Spec.Kubeconfig)
 	named, none := namedSecret(p.Import.Spec), p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
 	secret, err := r.ownKubeconfig(ctx, p)
 	switch {
@@ -142,8 +143,8 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 		return client.IgnoreNotFound(err)
 	case p.Facts != nil || none:
 		return r.kubeconfig(ctx, p)
-	case r.checkServer(p.Import.Spec.Kubeconfig) != nil:
-		return r.noCredentials(ctx, p, r.checkServer(p.Import.Spec.Kubeconfig))
+	case refused != nil:
+		return r.noCredentials(ctx, p, refused)
 	case holdsOtherCredentials(p, secret):
 		return r.noCredentials(ctx, p, withdrawnUntilRequested(p.Import.Spec))
 	case named == nil && p.Import.Spec.HubServiceAccount() == "":

@@ -4,8 +4,6 @@
 package clusterprofile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,6 +15,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -93,8 +92,7 @@ func parseAccess(p *inventoryv1alpha1.ClusterProfile) (access, *condition.Error)
 	if err != nil {
 		return refused("The access provider %s cannot be read", a.provider)
 	}
-	sum := sha256.Sum256(content)
-	a.digest = hex.EncodeToString(sum[:])
+	a.digest = objects.DigestParts(content)
 	return a, nil
 }
 
