@@ -18,7 +18,7 @@
 //     and the marker of the hub included.
 //   - Reads are always sent. So are token and access reviews, which non-leading replicas send to protect their metrics,
 //     and requests for a token of an imported cluster, which store nothing.
-//   - A leader that releases its lease stops writing first.
+//   - A leader that releases its lease stops writing first. It releases no lease that may be another replica's by now.
 //
 // A slow API server may still execute a request later that was sent in time. The new leader must allow for that; see
 // pkg/controllers/agent/index, inflight.go.

@@ -22,6 +22,7 @@ type fakeLock struct {
 	clock *clocktesting.FakePassiveClock
 	takes time.Duration
 	err   error
+	sent  int
 }
 
 func (l *fakeLock) Identity() string { return "me" }
@@ -31,6 +32,7 @@ func (l *fakeLock) Create(ctx context.Context, r resourcelock.LeaderElectionReco
 }
 
 func (l *fakeLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	l.sent++
 	l.clock.SetTime(l.clock.Now().Add(l.takes))
 	return l.err
 }
@@ -75,6 +77,33 @@ func TestOpen(t *testing.T) {
 			c.SetTime(c.Now().Add(tc.later))
 			if got := f.Open(); got != tc.want {
 				t.Errorf("%s Open: want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// A leader that hung reads the lease when it ends, and releases what it has read: client-go checks whose the lease was
+// before.
+func TestReleaseOnlyWhatIsHeld(t *testing.T) {
+	const duration = 15 * time.Second
+	for name, tc := range map[string]struct {
+		later time.Duration
+		sent  int
+		err   error
+	}{
+		"Held":    {later: duration - 1, sent: 2},
+		"Expired": {later: duration, sent: 1, err: ErrNotLeading},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clocktesting.NewFakePassiveClock(time.Now())
+			lease := &fakeLock{clock: c}
+			l := New(duration, c).Lock(lease)
+			if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+				t.Fatal(err)
+			}
+			c.SetTime(c.Now().Add(tc.later))
+			if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{}); !errors.Is(err, tc.err) || lease.sent != tc.sent {
+				t.Errorf("want %d writes and %v, got %d and %v", tc.sent, tc.err, lease.sent, err)
 			}
 		})
 	}
