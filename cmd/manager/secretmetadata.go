@@ -33,7 +33,8 @@ func ofKubeconfigs(
 	some := &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := toolscache.ToListerWithContext(all).ListWithContext(ctx, o)
-			if l, ok := list.(*metav1.PartialObjectMetadataList); ok {
+			// Beside an error, the list is a nil pointer.
+			if l, ok := list.(*metav1.PartialObjectMetadataList); ok && err == nil {
 				l.Items = slices.DeleteFunc(l.Items, func(m metav1.PartialObjectMetadata) bool { return !capi.IsKubeconfig(m.Name) })
 			}
 			return list, err //nolint:wrapcheck // The reflector knows the API's errors.

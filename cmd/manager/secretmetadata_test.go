@@ -31,8 +31,13 @@ func TestOtherSecretsOfClustersAreNotCached(t *testing.T) {
 	for name, streamed := range map[string]bool{"Listed": false, "Streamed": true} {
 		t.Run(name, func(t *testing.T) {
 			events := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 10})
+			refused := false
 			all := &cache.ListWatch{
 				ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+					if !refused { // As after a restart of the hub. controller-runtime returns the nil pointer.
+						refused = true
+						return (*metav1.PartialObjectMetadataList)(nil), apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil)
+					}
 					list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "4"}}
 					for i, name := range []string{"w1-kubeconfig", "w1-ca", "w1-etcd", "md-0-x7x9k"} {
 						list.Items = append(list.Items, *secret(name, fmt.Sprint(i)))
