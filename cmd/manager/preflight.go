@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// preflightTimeout bounds one check of the hub.
+// preflightTimeout bounds one request. A limit for all of them would keep the manager from starting beside a slow hub.
 const preflightTimeout = 30 * time.Second
 
 // hubQuestions are the preflight's queries to the hub.
@@ -120,8 +120,6 @@ func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log 
 	said := ""
 	again := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 15 * time.Second}
 	return again.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
-		ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
-		defer cancel()
 		lacks, err := lacking(ctx, hub, kinds, rights)
 		lacks, optional := split(lacks)
 		if err == nil && len(lacks) == 0 {
@@ -153,6 +151,8 @@ type apiQuestions struct {
 }
 
 func newHubQuestions(cfg *rest.Config) (hubQuestions, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = preflightTimeout
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client for the hub: %w", err)

@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -126,6 +128,28 @@ func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 	if len(lines) != 1 || !strings.Contains(lines[0], "Continuing without the right to get secrets") {
 		t.Errorf("want one line that says what is missing, got %q", lines)
 	}
+}
+
+// slowHub answers each question after most of the time that one may take.
+type slowHub struct{ fakeHub }
+
+func (h slowHub) May(ctx context.Context, r right, verb string) (bool, error) {
+	select {
+	case <-time.After(preflightTimeout - time.Second):
+		return h.fakeHub.May(ctx, r, verb)
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+func TestPreflightEndsBesideASlowHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		if err := preflight(ctx, slowHub{}, defaultOptions(noEnv), newHealth(processmetrics.NewReady(nil)), logr.Discard()); err != nil {
+			t.Errorf("it begins again and again: %v", err)
+		}
+	})
 }
 
 // TestRightsAreThoseOfTheManifests compares the rights that the preflight checks with those that config/rbac grants.
