@@ -36,7 +36,7 @@ build: ## Build bin/manager, bin/kubectl-masthead and bin/localfleet.
 	@CGO_ENABLED=0 go -C test build -trimpath -o $(BIN)/localfleet ./localfleet/cmd/localfleet
 
 .PHONY: controlplane
-controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (about ten minutes the first time, seconds afterwards).
+controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (about twenty minutes the first time, seconds afterwards).
 	@hack/build-controlplane.sh
 
 .PHONY: image
