@@ -87,7 +87,10 @@ func TestManagerAgainstAHub(t *testing.T) {
 	exited := make(chan int, 1)
 	go func() {
 		exited <- run(ctx, []string{
-			"--kubeconfig", newKubeconfig(t, env), "--leader-elect", "--sources=capi,kubeconfig,clusterprofile",
+			"--kubeconfig", newKubeconfig(t, env, envtest.User{
+				Name:   "system:serviceaccount:" + defaultNamespace + ":masthead",
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + defaultNamespace},
+			}), "--leader-elect", "--sources=capi,kubeconfig,clusterprofile", "--allow-loopback-endpoints",
 			"--health-bind-address", health, "--metrics-bind-address", metrics,
 		}, noEnv, io.Discard, &log)
 	}()
@@ -112,6 +115,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 	// With these rights and no others, the manager publishes an enrolled cluster, and reports why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
 	publishesAnEnrolledClusterProfile(t, hub)
+	letsOthersReachAnEnrolledCluster(t, env, hub)
 	importsNothing(t, hub)
 	if code, body := get(t, "https://"+metrics+"/metrics", newToken(t, hub, "prometheus")); code != http.StatusOK ||
 		!strings.Contains(body, "masthead_ready 1") || !strings.Contains(body, "masthead_cluster_connected{") {
@@ -416,12 +420,9 @@ func newToken(t *testing.T, hub client.Client, name string) string {
 	return token.Status.Token
 }
 
-func newKubeconfig(t *testing.T, env *envtest.Environment) string {
+func newKubeconfig(t *testing.T, env *envtest.Environment, as envtest.User) string {
 	t.Helper()
-	user, err := env.AddUser(envtest.User{
-		Name:   "system:serviceaccount:" + defaultNamespace + ":masthead",
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + defaultNamespace},
-	}, nil)
+	user, err := env.AddUser(as, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
