@@ -106,6 +106,10 @@ bench-application: controlplane build ## Measure how the status of Applications 
 bench-hostile: controlplane build ## Measure what 24 hostile API servers cost two honest clusters beside them, and the manager, about ten minutes (ARGS="--attacks=all --rounds=1").
 	@hack/bench-hostile.sh $(ARGS)
 
+.PHONY: bench-scale
+bench-scale: controlplane build ## Measure the manager with CLUSTERS=10,100,1000 workload clusters, played on one API server (ARGS=--claims=100 adds claims to each).
+	@hack/bench-scale.sh $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(ARGS)
+
 .PHONY: health-corpus
 health-corpus: ## Assess the cases of DIR, in the format of Argo CD's resource_customizations, and print where Masthead differs: with the library, without, and without the rules of the case's project (default: our own fixtures; ARGS='--want-cases=N --mode=library').
 	@go run ./hack/healthcorpus $(ARGS) $(DIR)

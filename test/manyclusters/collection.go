@@ -72,8 +72,9 @@ func (v *view) list(c *cluster, namespace string) []byte {
 	v.feedTo(c)
 	var items [][]byte
 	v.each(c, namespace, func(json []byte) { items = append(items, json) })
-	return c.translate(fmt.Appendf(nil, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`,
-		v.bookmark.Kind, v.bookmark.APIVersion, v.version, bytes.Join(items, []byte(","))))
+	const format = `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`
+	joined := bytes.Join(items, []byte(","))
+	return c.translate(fmt.Appendf(nil, format, v.bookmark.Kind, v.bookmark.APIVersion, v.version, joined))
 }
 
 // watch sends what there is, unless the client knows it, and then each event.
@@ -93,8 +94,9 @@ func (v *view) watch(w http.ResponseWriter, r *http.Request, c *cluster, namespa
 		next = f.first + len(f.events)
 		v.each(c, namespace, func(json []byte) { line("ADDED", json) })
 		if initial {
-			line("BOOKMARK", fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d","annotations":{%q:"true"}}}`,
-				v.bookmark.Kind, v.bookmark.APIVersion, v.version, initialEnd))
+			metadata := fmt.Sprintf(`{"resourceVersion":"%d","annotations":{%q:"true"}}`, v.version, initialEnd)
+			line("BOOKMARK", fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s}`,
+				v.bookmark.Kind, v.bookmark.APIVersion, metadata))
 		}
 	case version < f.since:
 		v.mu.Unlock()

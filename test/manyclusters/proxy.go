@@ -50,7 +50,7 @@ type Proxy struct {
 
 // cluster is one that is played.
 type cluster struct {
-	name, token, uid string
+	name, token string
 	// replaced are pairs: what the API server sends, and what the cluster sends instead.
 	replaced [][2][]byte
 	watches  atomic.Int64
@@ -69,8 +69,8 @@ func Start(ctx context.Context, config *rest.Config, n int) (*Proxy, error) {
 		return nil, fmt.Errorf("cannot create a client for the API server: %w", err)
 	}
 	p := &Proxy{
-		client: client, host: strings.TrimSuffix(config.Host, "/"), clusters: map[string]*cluster{}, views: map[string]*view{},
-		counts: auditlog.Counts{},
+		client: client, host: strings.TrimSuffix(config.Host, "/"),
+		clusters: map[string]*cluster{}, views: map[string]*view{}, counts: auditlog.Counts{},
 	}
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	if p.uid, err = p.kubeSystemUID(); err != nil {
@@ -78,8 +78,9 @@ func Start(ctx context.Context, config *rest.Config, n int) (*Proxy, error) {
 		return nil, err
 	}
 	for i := range n {
-		c := &cluster{name: Name(i), token: fmt.Sprintf("token-%d", i), uid: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)}
-		c.replaced = [][2][]byte{prefix(c.name), {[]byte(p.uid), []byte(c.uid)}}
+		c := &cluster{name: Name(i), token: fmt.Sprintf("token-%d", i)}
+		uid := fmt.Appendf(nil, "%08x-0000-4000-8000-000000000000", i)
+		c.replaced = [][2][]byte{prefix(c.name), {[]byte(p.uid), uid}}
 		p.clusters[c.name] = c
 	}
 	p.server = httptest.NewUnstartedServer(p)
@@ -147,7 +148,10 @@ func (p *Proxy) Requests() auditlog.Counts {
 	return maps.Clone(p.counts)
 }
 
-var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")} //nolint:gochecknoglobals // A constant.
+//nolint:gochecknoglobals // A constant.
+var infos = request.RequestInfoFactory{
+	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+}
 
 // ServeHTTP answers a request to one of the clusters, which the server name of the connection tells.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -200,7 +204,8 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, c *cluster, info *r
 		path += "?" + r.URL.RawQuery
 	}
 	code, answer, err := p.send(r.Context(), r.Method, path, body, http.Header{
-		"Accept": {acceptJSON(r.Header.Get("Accept"))}, "Content-Type": r.Header["Content-Type"], "User-Agent": r.Header["User-Agent"],
+		"Accept": {acceptJSON(r.Header.Get("Accept"))}, "Content-Type": r.Header["Content-Type"],
+		"User-Agent": r.Header["User-Agent"],
 	})
 	if err != nil {
 		write(w, http.StatusBadGateway, failure(http.StatusBadGateway, err.Error()))
@@ -241,7 +246,9 @@ func (p *Proxy) send(ctx context.Context, method, path string, body []byte, head
 	return resp.StatusCode, answer, err
 }
 
-func (p *Proxy) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+func (p *Proxy) open(
+	ctx context.Context, method, path string, body []byte, header http.Header,
+) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.host+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -258,5 +265,6 @@ func write(w http.ResponseWriter, code int, body []byte) {
 
 // failure is an answer of the proxy itself.
 func failure(code int, reason string) []byte {
-	return fmt.Appendf(nil, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":%q,"code":%d}`, reason, code)
+	const format = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":%q,"code":%d}`
+	return fmt.Appendf(nil, format, reason, code)
 }

@@ -130,7 +130,8 @@ func TestClustersAreSeparate(t *testing.T) {
 		t.Errorf("A watch is counted while it lasts: got %d", n)
 	}
 	counts := p.Requests()
-	if got := counts[auditlog.Request{Verb: "create", Resource: "configmaps"}]; got != 2 || counts.Writes(auditlog.Work) != 4 {
+	created := counts[auditlog.Request{Verb: "create", Resource: "configmaps"}]
+	if created != 2 || counts.Writes(auditlog.Work) != 4 {
 		t.Errorf("Requests are counted: got %s", counts)
 	}
 }
@@ -181,14 +182,16 @@ func TestErrorsArePassedOn(t *testing.T) {
 	if err := backing.Create(t.Context(), existing); err != nil {
 		t.Fatal(err)
 	}
-	if err := clusters[0].Create(t.Context(), configMap("x")); !apierrors.IsAlreadyExists(err) || strings.Contains(err.Error(), Name(0)) {
+	err = clusters[0].Create(t.Context(), configMap("x"))
+	if !apierrors.IsAlreadyExists(err) || strings.Contains(err.Error(), Name(0)) {
 		t.Errorf("What the API server refuses is refused, in the words of the cluster: got %v", err)
 	}
 	unserved, err := dynamic.NewForConfig(p.Config(Name(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	things := unserved.Resource(schema.GroupVersionResource{Group: "unknown.example.com", Version: "v1", Resource: "things"})
+	resource := schema.GroupVersionResource{Group: "unknown.example.com", Version: "v1", Resource: "things"}
+	things := unserved.Resource(resource)
 	if _, err := things.List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("A kind that is not served cannot be listed: got %v", err)
 	}

@@ -118,7 +118,8 @@ func (p *Proxy) view(r *http.Request, c *cluster, info *request.RequestInfo) *vi
 // follow watches until that fails, and returns the answer of the API server, or one instead of it.
 func (v *view) follow(p *Proxy) (code int, answer []byte) {
 	query := url.Values{
-		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"},
+		"watch": {"true"}, "allowWatchBookmarks": {"true"},
+		"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"},
 	}
 	for name, values := range v.query {
 		query[name] = values

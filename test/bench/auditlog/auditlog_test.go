@@ -86,7 +86,12 @@ func TestClassify(t *testing.T) {
 		"Ready":         {"A health endpoint is a probe.", Request{Verb: "get", Resource: "/readyz"}, Probe},
 		"Identity":      {"The UID of kube-system is the cluster's identity.", Request{Verb: "get", Resource: "namespaces", Name: "kube-system"}, Probe},
 		"Namespace":     {"Any other namespace is work.", Request{Verb: "get", Resource: "namespaces", Name: "default"}, Work},
-		"Creation":      {"Creating it is no probe.", Request{Verb: "create", Resource: "namespaces", Name: "kube-system"}, Work},
+		"Marker": {
+			"The marker says which hub the cluster belongs to.",
+			Request{Verb: "get", Resource: "customresourcedefinitions", Name: "hubs.masthead.dev"}, Probe,
+		},
+		"Definition": {"Any other definition is work.", Request{Verb: "get", Resource: "customresourcedefinitions", Name: "x"}, Work},
+		"Creation":   {"Creating it is no probe.", Request{Verb: "create", Resource: "namespaces", Name: "kube-system"}, Work},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

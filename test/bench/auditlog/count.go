@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // A Request identifies the requests that are counted together.
@@ -45,7 +47,8 @@ func Classify(r Request) Class {
 		return Lease
 	case r.Resource == "/readyz", r.Resource == "/livez", r.Resource == "/healthz", r.Resource == "/version":
 		return Probe
-	case r.Resource == "namespaces" && r.Verb == "get" && r.Name == "kube-system":
+	case r.Resource == "namespaces" && r.Verb == "get" && r.Name == "kube-system",
+		r.Resource == "customresourcedefinitions" && r.Verb == "get" && r.Name == fleetv1alpha1.HubMarkerName:
 		return Probe
 	}
 	return Work
