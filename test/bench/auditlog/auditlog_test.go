@@ -118,9 +118,10 @@ func TestWrites(t *testing.T) {
 		{Verb: "patch", Resource: "widgets"}: 1, {Verb: "update", Resource: "widgets/status"}: 2, {Verb: "deletecollection", Resource: "widgets"}: 4,
 		{Verb: "create", Resource: "widgets"}: 8, {Verb: "delete", Resource: "widgets"}: 16,
 		{Verb: "get", Resource: "widgets"}: 32, {Verb: "list", Resource: "widgets"}: 64, {Verb: "update", Resource: "leases"}: 128,
+		{Verb: "create", Resource: "selfsubjectreviews"}: 256,
 	}
 	if got := c.Writes(Work); got != 31 {
-		t.Errorf("A request that changes an object is a write, one that reads it is none, and a lease is of another class: got %d, want 31", got)
+		t.Errorf("A request that changes an object is a write, one that reads it or asks is none, and a lease is of another class: got %d, want 31", got)
 	}
 	if got := c.Writes(Lease); got != 128 {
 		t.Errorf("To renew a lease is to write it: got %d, want 128", got)

@@ -54,8 +54,11 @@ func Classify(r Request) Class {
 	return Work
 }
 
-// Writes reports whether a request changes something.
+// Writes reports whether a request changes something. A review is created, and is only a question.
 func (r Request) Writes() bool {
+	if strings.HasSuffix(r.Resource, "reviews") {
+		return false
+	}
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
 		return true
