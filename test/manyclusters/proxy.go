@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -85,6 +86,8 @@ func Start(ctx context.Context, config *rest.Config, n int) (*Proxy, error) {
 	}
 	p.server = httptest.NewUnstartedServer(p)
 	p.server.EnableHTTP2 = true
+	// It would report the connections of a manager that is killed.
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.Config.BaseContext = func(net.Listener) context.Context { return p.ctx }
 	p.server.StartTLS()
 	return p, nil
