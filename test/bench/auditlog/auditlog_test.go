@@ -90,8 +90,10 @@ func TestClassify(t *testing.T) {
 			"The marker says which hub the cluster belongs to.",
 			Request{Verb: "get", Resource: "customresourcedefinitions", Name: "hubs.masthead.dev"}, Probe,
 		},
-		"Definition": {"Any other definition is work.", Request{Verb: "get", Resource: "customresourcedefinitions", Name: "x"}, Work},
-		"Creation":   {"Creating it is no probe.", Request{Verb: "create", Resource: "namespaces", Name: "kube-system"}, Work},
+		"Definition": {
+			"Any other definition is work.", Request{Verb: "get", Resource: "customresourcedefinitions", Name: "x"}, Work,
+		},
+		"Creation": {"Creating it is no probe.", Request{Verb: "create", Resource: "namespaces", Name: "kube-system"}, Work},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,8 +27,8 @@ type rest struct {
 // result is what was measured with a number of clusters.
 type result struct {
 	clusters int
-	// one, empty and full are with one cluster, with all, and with claims in all.
-	one, empty, full rest
+	// one is with one cluster, rest with all, and their claims.
+	one, rest rest
 
 	connect, reconnect, further time.Duration
 	// processor is what the manager took until all were connected.
@@ -52,131 +52,122 @@ func run(ctx context.Context, s settings) (results []result, err error) {
 	return results, nil
 }
 
+// measure measures n clusters, step by step.
 func measure(ctx context.Context, s settings, n int) (r result, err error) {
-	// One more is enrolled at the end.
-	w, err := newWorld(ctx, s, n+1)
+	w, err := newWorld(ctx, s, n)
 	if w != nil {
 		defer func() { err = errors.Join(err, w.down(ctx)) }()
 	}
 	if err != nil {
 		return r, err
 	}
-	say := func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, "%d clusters: "+format+"\n", append([]any{n}, args...)...)
-	}
-	if err := w.launch(); err != nil {
-		return r, err
-	}
-	if err := w.installed(ctx); err != nil {
-		return r, err
-	}
-	// While it installs, a manager watches more than one that finds everything.
-	if err := errors.Join(w.manager.Stop(ctx), w.launch()); err != nil {
-		return r, err
-	}
-	if _, err := w.settled(ctx); err != nil {
-		return r, err
-	}
-	w.watches = w.proxy.Watches(manyclusters.Name(0))
-	if r.one, err = w.measureRest(ctx); err != nil {
-		return r, err
-	}
-	say("the first one has %d watches; %+v", w.watches, r.one)
-	if err := w.manager.Stop(ctx); err != nil {
-		return r, err
-	}
-	others := make([]int, 0, n)
-	for i := 1; i < n; i++ {
-		others = append(others, i)
-	}
-	if err := w.enrol(ctx, others...); err != nil {
-		return r, err
-	}
-	say("connecting")
-	if r.connect, err = w.start(ctx, n); err != nil {
-		return r, err
-	}
-	r.clusters = n
-	usage, err := process.ReadUsage(w.manager.PID())
-	if err != nil {
-		return r, err
-	}
-	r.processor = usage.Processor
-	say("connected after %s", r.connect)
-	before, err := w.settled(ctx)
-	if err != nil {
-		return r, err
-	}
-	select {
-	case <-ctx.Done():
-		return r, ctx.Err()
-	case <-time.After(s.rest):
-	}
-	after, err := w.requests()
-	if err != nil {
-		return r, err
-	}
-	r.idle = after.since(before)
-	if r.empty, err = w.measureRest(ctx); err != nil {
-		return r, err
-	}
-	say("at rest %+v; requests: %s", r.empty, r.idle)
-	if s.claims > 0 {
-		if err := w.createClaims(ctx, n); err != nil {
+	for _, step := range []func(context.Context, *result) error{
+		w.measureOne, w.measureStart, w.measureIdle, w.measureClaims, w.measureCrash, w.measureFurther,
+	} {
+		if err := step(ctx, &r); err != nil {
 			return r, err
 		}
-		if _, err := w.settled(ctx); err != nil {
-			return r, err
-		}
-		if r.full, err = w.measureRest(ctx); err != nil {
-			return r, err
-		}
-		say("with claims %+v", r.full)
+		fmt.Fprintf(os.Stderr, "%d clusters: connected after %s, again after %s, one more after %s; at rest %+v\n",
+			n, r.connect, r.reconnect, r.further, r.rest)
 	}
-	if err := w.crash(ctx, n, &r); err != nil {
-		return r, err
-	}
-	say("connected again after %s; requests: %s", r.reconnect, r.crash)
-	begun := time.Now()
-	if err := w.enrol(ctx, n); err != nil {
-		return r, err
-	}
-	err = w.connected(ctx, n+1)
-	r.further = time.Since(begun)
-	return r, err
+	return r, nil
 }
 
-// installed waits until the first cluster has what the manager installs.
-func (w *world) installed(ctx context.Context) error {
-	for _, path := range []string{w.kind.Collection(""), "/apis/apps.masthead.dev/v1alpha1/applications"} {
-		if err := w.other.WaitServed(ctx, path+"?limit=1"); err != nil {
+// measureOne waits until the first cluster has what the manager installs, and measures a manager that finds it there.
+func (w *world) measureOne(ctx context.Context, r *result) error {
+	if err := w.launch(); err != nil {
+		return err
+	}
+	for _, path := range []string{
+		w.kind.Collection("") + "?limit=1", "/apis/apps.masthead.dev/v1alpha1/applications?limit=1", w.kind.XRDPath(),
+	} {
+		if err := w.other.WaitServed(ctx, path); err != nil {
 			return err
 		}
 	}
-	if err := w.other.WaitServed(ctx, w.kind.XRDPath()); err != nil {
+	if _, err := w.settled(ctx); err != nil {
 		return err
 	}
-	_, err := w.settled(ctx)
+	// While it installs, a manager watches more than one that finds everything.
+	if err := errors.Join(w.manager.Stop(ctx), w.launch()); err != nil {
+		return err
+	}
+	if _, err := w.settled(ctx); err != nil {
+		return err
+	}
+	w.watches = w.proxy.Watches(manyclusters.Name(0))
+	var err error
+	r.one, err = w.measureRest(ctx)
+	return errors.Join(err, w.manager.Stop(ctx))
+}
+
+// measureStart enrols the others, and starts the manager.
+func (w *world) measureStart(ctx context.Context, r *result) error {
+	if err := w.enrol(ctx, 1, w.clusters); err != nil {
+		return err
+	}
+	var err error
+	if r.connect, err = w.start(ctx); err != nil {
+		return err
+	}
+	r.clusters = w.clusters
+	usage, err := process.ReadUsage(w.manager.PID())
+	r.processor = usage.Processor
 	return err
 }
 
-// start starts the manager, and returns how long it takes until the first n clusters are connected.
-func (w *world) start(ctx context.Context, n int) (time.Duration, error) {
+// start starts the manager, and returns how long it takes until all clusters are connected.
+func (w *world) start(ctx context.Context) (time.Duration, error) {
 	begun := time.Now()
 	if err := w.launch(); err != nil {
 		return 0, err
 	}
-	err := w.connected(ctx, n)
+	err := w.connected(ctx, w.clusters)
 	return time.Since(begun), err
 }
 
-// crash kills the manager and starts it again.
-func (w *world) crash(ctx context.Context, n int, r *result) error {
+func (w *world) measureIdle(ctx context.Context, r *result) error {
+	before, err := w.settled(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(w.settings.rest):
+	}
+	after, err := w.requests()
+	if err != nil {
+		return err
+	}
+	r.idle = after.since(before)
+	r.rest, err = w.measureRest(ctx)
+	return err
+}
+
+// measureClaims measures the manager at rest again, with claims in all clusters.
+func (w *world) measureClaims(ctx context.Context, r *result) error {
+	if w.settings.claims == 0 {
+		return nil
+	}
+	if err := w.createClaims(ctx); err != nil {
+		return err
+	}
+	if _, err := w.settled(ctx); err != nil {
+		return err
+	}
+	var err error
+	r.rest, err = w.measureRest(ctx)
+	return err
+}
+
+// measureCrash kills the manager, and starts it again once the clusters have noticed.
+func (w *world) measureCrash(ctx context.Context, r *result) error {
 	if err := w.manager.Kill(); err != nil {
 		return err
 	}
-	for i := range n {
-		for w.proxy.Watches(manyclusters.Name(i)) > 0 {
+	for i := range w.clusters {
+		for w.proxy.Watches(manyclusters.Name(i)) > 0 && ctx.Err() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
@@ -184,11 +175,22 @@ func (w *world) crash(ctx context.Context, n int, r *result) error {
 	if err != nil {
 		return err
 	}
-	if r.reconnect, err = w.start(ctx, n); err != nil {
+	if r.reconnect, err = w.start(ctx); err != nil {
 		return err
 	}
 	after, err := w.settled(ctx)
 	r.crash = after.since(before)
+	return err
+}
+
+// measureFurther enrols one more.
+func (w *world) measureFurther(ctx context.Context, r *result) error {
+	begun := time.Now()
+	if err := w.enrol(ctx, w.clusters, w.clusters+1); err != nil {
+		return err
+	}
+	err := w.connected(ctx, w.clusters+1)
+	r.further = time.Since(begun)
 	return err
 }
 
@@ -219,25 +221,19 @@ func (r requests) writes() int { return r.clusters.Writes(auditlog.Work) + r.hub
 
 // render returns the results as a table.
 func render(results []result, machine string, s settings) string {
-	per := func(r result, what func(rest) float64, all rest) float64 {
-		return (what(all) - what(r.one)) / float64(r.clusters-1)
-	}
 	t := report.Table{Title: fmt.Sprintf("Many clusters, %d claims in each (%s)", s.claims, machine), Header: []string{
 		"clusters", "all connected after", "processor", "resident", "heap in use", "goroutines", "series",
 		"requests at rest in " + s.rest.String(), "after kill -9: connected after", "writes", "one more",
 	}}
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 	for _, r := range results {
-		all := r.empty
-		if s.claims > 0 {
-			all = r.full
-		}
+		further := func(what func(rest) float64) float64 { return (what(r.rest) - what(r.one)) / float64(r.clusters-1) }
 		memory := func(what func(rest) int64) string {
-			further := per(r, func(r rest) float64 { return float64(what(r)) }, all)
-			return fmt.Sprintf("%s (%.0f KiB each)", report.Mebibytes(what(all)), further/(1<<10))
+			each := further(func(r rest) float64 { return float64(what(r)) }) / (1 << 10)
+			return fmt.Sprintf("%s (%.0f KiB each)", report.Mebibytes(what(r.rest)), each)
 		}
 		number := func(what func(rest) float64) string {
-			return fmt.Sprintf("%.0f (%.1f each)", what(all), per(r, what, all))
+			return fmt.Sprintf("%.0f (%.1f each)", what(r.rest), further(what))
 		}
 		t.Add(fmt.Sprint(r.clusters), seconds(r.connect), seconds(r.processor),
 			memory(func(r rest) int64 { return r.resident }), memory(func(r rest) int64 { return r.inUse.Heap }),

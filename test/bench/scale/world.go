@@ -34,7 +34,9 @@ const (
 
 // world is a hub, the clusters that are played, and the manager.
 type world struct {
-	settings   settings
+	settings settings
+	// clusters is how many are measured. The last one that is played is enrolled at the end.
+	clusters   int
 	fleet      *localfleet.Fleet
 	hub, other *apiserver.Client
 	proxy      *manyclusters.Proxy
@@ -48,8 +50,7 @@ type world struct {
 	watches int
 }
 
-// newWorld starts a hub, and n clusters of which the first one is enrolled. It returns when the manager has installed
-// there what it installs, and has been stopped.
+// newWorld starts a hub, and plays the clusters, of which the first one is enrolled.
 func newWorld(ctx context.Context, s settings, n int) (w *world, err error) {
 	dir, err := os.MkdirTemp("", "masthead-bench-scale-")
 	if err != nil {
@@ -66,7 +67,7 @@ func newWorld(ctx context.Context, s settings, n int) (w *world, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	w = &world{settings: s, fleet: fleet, kind: claims.KindOfRun(1), atHub: auditlog.Counts{}}
+	w = &world{settings: s, clusters: n, fleet: fleet, kind: claims.KindOfRun(1), atHub: auditlog.Counts{}}
 	if w.tail, err = auditlog.NewTail(fleet.AuditLog(localfleet.HubName)); err != nil {
 		return w, err
 	}
@@ -74,7 +75,7 @@ func newWorld(ctx context.Context, s settings, n int) (w *world, err error) {
 	if err != nil {
 		return w, err
 	}
-	if w.proxy, err = manyclusters.Start(ctx, config, n); err != nil {
+	if w.proxy, err = manyclusters.Start(ctx, config, n+1); err != nil {
 		return w, err
 	}
 	if w.hub, err = apiserver.New(fleet, localfleet.HubName); err != nil {
@@ -92,7 +93,7 @@ func newWorld(ctx context.Context, s settings, n int) (w *world, err error) {
 	if w.kubeconfig, err = harness.ManagerKubeconfig(ctx, fleet); err != nil {
 		return w, err
 	}
-	return w, w.enrol(ctx, 0)
+	return w, w.enrol(ctx, 0, 1)
 }
 
 // down ends everything and removes its files.
@@ -123,10 +124,10 @@ func (w *world) launch() (err error) {
 	return errors.Join(err, os.Unsetenv("GOMEMLIMIT"))
 }
 
-// enrol enrols some clusters, by their numbers, each of which has a namespace "default".
-func (w *world) enrol(ctx context.Context, clusters ...int) error {
-	return each(ctx, len(clusters), func(ctx context.Context, i int) error {
-		name := manyclusters.Name(clusters[i])
+// enrol enrols the clusters from one number to another. Each gets a namespace "default".
+func (w *world) enrol(ctx context.Context, from, to int) error {
+	return each(ctx, to-from, func(ctx context.Context, i int) error {
+		name := manyclusters.Name(from + i)
 		namespace := apiserver.Manifest("v1", "Namespace", "", manyclusters.Namespace(name, claims.Namespace), nil)
 		if err := w.other.Create(ctx, "/api/v1/namespaces", []byte(namespace)); err != nil {
 			return err
@@ -141,8 +142,9 @@ func (w *world) enrol(ctx context.Context, clusters ...int) error {
 	})
 }
 
-// createClaims creates claims in the first n clusters, and waits until all are in the hub.
-func (w *world) createClaims(ctx context.Context, n int) error {
+// createClaims creates claims in the clusters, and waits until all are in the hub.
+func (w *world) createClaims(ctx context.Context) error {
+	n := w.clusters
 	err := each(ctx, n*w.settings.claims, func(ctx context.Context, i int) error {
 		in := manyclusters.Namespace(manyclusters.Name(i%n), claims.Namespace)
 		return w.other.Create(ctx, w.kind.Collection(in), w.kind.Claim(fmt.Sprintf("claim-%d", i)))
