@@ -42,6 +42,8 @@ type Options struct {
 	// not watched, and their kinds need not be installed.
 	Sources []string `json:"sources"`
 
+	ClusterProfiles ClusterProfileOptions `json:"clusterProfiles"`
+
 	// Hub distinguishes this hub from others.
 	Hub HubOptions `json:"hub"`
 
@@ -269,12 +271,12 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	text(&o.Namespace, "namespace", "namespace in which the manager runs and holds its lease; claims never target it")
 	o.bindSources(f)
 	text(&o.Hub.Identity, "hub-identity", "identity of this hub in workload clusters, a DNS label of at most 40 characters; "+
-		"a hub that replaces another one takes over its identity (default: the UID of its namespace kube-system)")
+		"a hub that replaces another takes its identity (default: the UID of its namespace kube-system)")
 	text(&o.Hub.Name, "hub-name", "name of this hub for people, reported to other hubs that are refused")
 	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long running work may take to finish when the manager is stopped")
 
 	number(&o.MemoryBudgetMiB, "memory-budget-mib",
-		"memory for what is kept of all workload clusters' objects and for their answers in flight (default: a twelfth of the memory limit)")
+		"memory for all workload clusters' cached objects and answers in flight (default: a twelfth of the memory limit)")
 	text(&o.Log.Level, "log-level", "log level: "+strings.Join(logLevels, ", "))
 	text(&o.Log.Format, "log-format", "log format: "+strings.Join(logFormats, ", "))
 	text(&o.Metrics.BindAddress, "metrics-bind-address", `address of the metrics endpoint, or "0" for none`)
@@ -312,12 +314,12 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs with proxy-url")
 	toggle(&c.AllowLoopbackEndpoints, "allow-loopback-endpoints", "accept API servers on this machine's loopback interface, for development")
 	f.StringSliceVar(&c.DeniedEndpointCIDRs, "denied-endpoint-cidrs", c.DeniedEndpointCIDRs,
-		"networks to which no connections are made, neither to API servers nor to proxies of kubeconfigs; link-local networks and the like are always refused")
+		"networks of API servers and proxies that are not connected to; link-local and similar ones are always refused")
 
 	number(&o.Agent.Workers, "agent-workers", "number of claims that are reconciled concurrently")
 	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of these claims may belong to one cluster; slow clusters occupy no more workers (default: an eighth)")
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
-		"namespaces of the hub that are never the target of a claim, besides kube-*, *-system, cert-manager and the manager's own")
+		"namespaces of the hub that claims never target, besides kube-*, *-system, cert-manager and the manager's own")
 	o.Applications.bind(f)
 	o.References.bind(f)
 	o.Imports.bind(f)

@@ -44,9 +44,9 @@ func (o *ImportOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.Enabled, "imports", o.Enabled, "reconcile ClusterImports, which need the rights of config/imports")
 	f.IntVar(&o.Workers, "import-workers", o.Workers, "number of ClusterImports that are reconciled concurrently")
 	f.StringSliceVar(&o.AllowedTokenEndpoints, "allowed-token-endpoints", o.AllowedTokenEndpoints,
-		`URLs from which tokens for imported clusters may be requested; one that ends in "/" allows every path below it`)
+		`URLs from which tokens for imported clusters may be requested; with a final "/", all paths below`)
 	f.StringSliceVar(&o.AllowedServers, "allowed-import-servers", o.AllowedServers,
-		`URLs that a ClusterImport may name as its API server; one that ends in "/" allows every path below it`)
+		`URLs that a ClusterImport may name as its API server; with a final "/", all paths below`)
 }
 
 // validate reports what is wrong.

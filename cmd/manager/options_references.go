@@ -20,7 +20,7 @@ type ReferenceOptions struct {
 // bind makes a flag of each option.
 func (o *ReferenceOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.HubClass, "hub-references-class", o.HubClass,
-		"the EnrollmentClass whose references section is used to resolve references of the hub's own objects; empty for none")
+		"EnrollmentClass whose references section applies to the hub's own objects; empty for none")
 }
 
 // validate reports what is wrong.

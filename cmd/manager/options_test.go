@@ -50,6 +50,14 @@ func TestParse(t *testing.T) {
 				o.Agent.ProtectedNamespaces = []string{"a", "b"}
 			},
 		},
+		"Plugins": {
+			reason: "The file says whose credentials programs provide.",
+			file:   "clusterProfiles: {accessConfig: /x.json, pluginNamespaces: [a]}\n",
+			args:   []string{"--cluster-profile-plugin-namespaces=b,c"},
+			modify: func(o *Options) {
+				o.ClusterProfiles = ClusterProfileOptions{AccessConfig: "/x.json", PluginNamespaces: []string{"b", "c"}}
+			},
+		},
 		"Applications": {
 			reason: "What is done for Applications is limited by flags and the file alike.",
 			file:   "applications: {workers: 5, metrics: PerApplication}\n",
@@ -156,6 +164,20 @@ func TestParseRefuses(t *testing.T) {
 		"NoSource": {
 			reason: "A manager without clusters has nothing to do.",
 			file:   "sources: []\n", want: "sources: at least one of capi, kubeconfig, clusterprofile is needed",
+		},
+		"PluginsForNoNamespace": {
+			reason: "Plugins that are run for no profile are a mistake.",
+			args:   []string{"--cluster-profile-access-config=/x"},
+			want:   "cluster-profile-plugin-namespaces: each needs the other",
+		},
+		"NoPluginsForANamespace": {
+			reason: "So are namespaces without them.",
+			args:   []string{"--cluster-profile-plugin-namespaces=a"}, want: "cluster-profile-access-config and",
+		},
+		"PluginsForAPattern": {
+			reason: "No pattern consents.",
+			args:   []string{"--cluster-profile-access-config=/x", "--cluster-profile-plugin-namespaces=*"},
+			want:   `cluster-profile-plugin-namespaces: "*" is not the name of a namespace`,
 		},
 		"TooFewWorkers": {
 			reason: "Dead clusters must leave room for live ones.",

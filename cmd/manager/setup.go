@@ -42,6 +42,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile/plugin"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
@@ -239,19 +240,30 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 		sources = append(sources, fromSecrets)
 	}
 	if o.uses(clusterprofile.SourceName) {
-		ofProfiles, err := secretMetadata(local, clusterprofile.ProfileLabel, nil)
-		if err != nil {
-			return nil, err
-		}
-		fromProfiles, err := clusterprofile.New(clusterprofile.Options{
-			Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofProfiles,
-		})
+		fromProfiles, err := newProfileSource(local, o)
 		if err != nil {
 			return nil, fmt.Errorf("cannot create the source of ClusterProfiles: %w", err)
 		}
 		sources = append(sources, fromProfiles)
 	}
 	return sources, nil
+}
+
+func newProfileSource(local manager.Manager, o Options) (*clusterprofile.Source, error) {
+	ofProfiles, err := secretMetadata(local, clusterprofile.ProfileLabel, nil)
+	if err != nil {
+		return nil, err
+	}
+	from := clusterprofile.Options{
+		Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofProfiles,
+		Credentials: o.Connections.credentials(),
+	}
+	if c := o.ClusterProfiles; c.AccessConfig != "" {
+		if from.Plugins, err = plugin.Load(c.AccessConfig, c.PluginNamespaces); err != nil {
+			return nil, fmt.Errorf("cannot load plugins: %w", err)
+		}
+	}
+	return clusterprofile.New(from) //nolint:wrapcheck // The caller does.
 }
 
 // secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses the label leaves the

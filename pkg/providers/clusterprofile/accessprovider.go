@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,16 +20,23 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// The supported access providers. A profile that has both is reached by the first.
+// The access providers whose Secrets are read. A profile that has both is reached by the first, and by a plugin only if
+// it has none.
 const (
 	kubeconfigReader = "kubeconfig-secretreader" // A kubeconfig in a key of a Secret.
 	tokenReader      = "secretreader"            // A token in the key tokenKey of a Secret.
 )
 
+// IsReader reports whether the Secrets of an access provider are read, without a plugin.
+func IsReader(name string) bool { return name == kubeconfigReader || name == tokenReader }
+
 const (
 	// execExtension is the name of a cluster's extension that configures an access provider.
 	execExtension = "client.authentication.k8s.io/exec"
 	tokenKey      = "token"
+
+	// maxProvider is how large an access provider may be, in bytes as JSON: the system limits what a plugin is passed.
+	maxProvider = 64 << 10
 )
 
 // readerConfig is the configuration of both access providers.
@@ -49,56 +57,74 @@ type access struct {
 	cluster     clientcmdv1.Cluster
 	secret, key string
 	context     string
+	// config is what the extension passes to a plugin.
+	config []byte
 	// digest changes with anything of the above.
 	digest string
 }
 
 // parseAccess returns how the cluster of a profile is reached, or why that is not known or refused. Its messages repeat
-// nothing of the profile that the API server has not validated.
-func parseAccess(p *inventoryv1alpha1.ClusterProfile) (access, *condition.Error) {
-	refused := func(format string, args ...any) (access, *condition.Error) {
-		return access{}, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf(format, args...))
-	}
+// nothing of the profile that the API server has not validated. plugins are the access providers that have one.
+func parseAccess(p *inventoryv1alpha1.ClusterProfile, plugins []string) (access, *condition.Error) {
 	// The API: both lists are used, and the first has precedence.
 	providers := slices.Concat(p.Status.AccessProviders, p.Status.CredentialProviders)
 	if len(providers) == 0 {
 		return access{}, condition.NewError(fleetv1alpha1.ReasonNotReady, "The ClusterProfile has no access provider yet")
 	}
-	provider := findProvider(providers)
+	supported := slices.Concat([]string{kubeconfigReader, tokenReader}, plugins)
+	provider := findProvider(providers, supported)
 	if provider == nil {
-		return refused("The ClusterProfile has no supported access provider: only %s and %s are",
-			kubeconfigReader, tokenReader)
+		return access{}, refused("The ClusterProfile has no access provider that is supported for its namespace: %s",
+			strings.Join(supported, ", "))
 	}
-	config, ok := parseConfig(provider.Cluster.Extensions)
-	if !ok {
-		return refused("The access provider %s does not have exactly one extension %s with a configuration",
-			provider.Name, execExtension)
+	content, err := json.Marshal(provider)
+	if err != nil || len(content) > maxProvider {
+		return access{}, refused("The access provider %s cannot be read, or is larger than %d bytes",
+			provider.Name, maxProvider)
 	}
-	a := access{
-		provider: provider.Name, cluster: provider.Cluster,
-		secret: config.Name, key: config.Key, context: config.Context,
+	a := access{provider: provider.Name, cluster: provider.Cluster, digest: objects.DigestParts(content)}
+	config, count := findConfig(provider.Cluster.Extensions)
+	switch {
+	case count > 1, count == 0 && IsReader(a.provider):
+		return access{}, refused("The access provider %s does not have exactly one extension %s",
+			a.provider, execExtension)
+	case IsReader(a.provider):
+		if problem := a.readBy(config, p.Namespace); problem != nil {
+			return access{}, problem
+		}
+	default:
+		a.config = config
 	}
+	return a, nil
+}
+
+// readBy sets the Secret that is read, by the configuration of an access provider for that.
+func (a *access) readBy(raw []byte, namespace string) *condition.Error {
+	var config readerConfig
+	err := json.Unmarshal(raw, &config)
+	a.secret, a.key, a.context = config.Name, config.Key, config.Context
 	if a.provider == tokenReader {
 		a.secret, a.key, a.context = config.ClusterName, tokenKey, ""
 	}
 	switch {
-	case config.Namespace != "" && config.Namespace != p.Namespace:
+	case err != nil:
+		return refused("The extension %s of the access provider %s is not its configuration", execExtension, a.provider)
+	case config.Namespace != "" && config.Namespace != namespace:
 		return refused("The access provider %s names a Secret in another namespace than that of the ClusterProfile, "+
 			"which is not read", a.provider)
 	case len(validation.IsDNS1123Subdomain(a.secret)) > 0 || len(validation.IsConfigMapKey(a.key)) > 0:
 		return refused("The access provider %s does not name a Secret and a key in it", a.provider)
 	}
-	content, err := json.Marshal(provider)
-	if err != nil {
-		return refused("The access provider %s cannot be read", a.provider)
-	}
-	a.digest = objects.DigestParts(content)
-	return a, nil
+	return nil
+}
+
+func refused(format string, args ...any) *condition.Error {
+	return condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf(format, args...))
 }
 
 // findProvider returns the supported access provider that is preferred, or nil.
-func findProvider(all []inventoryv1alpha1.AccessProvider) *inventoryv1alpha1.AccessProvider {
-	for _, name := range []string{kubeconfigReader, tokenReader} {
+func findProvider(all []inventoryv1alpha1.AccessProvider, supported []string) *inventoryv1alpha1.AccessProvider {
+	for _, name := range supported {
 		for i := range all {
 			if all[i].Name == name {
 				return &all[i]
@@ -108,18 +134,16 @@ func findProvider(all []inventoryv1alpha1.AccessProvider) *inventoryv1alpha1.Acc
 	return nil
 }
 
-// parseConfig returns the configuration in the only extension for it.
-func parseConfig(extensions []clientcmdv1.NamedExtension) (config readerConfig, found bool) {
+// findConfig returns the last extension for the configuration of an access provider, and how many there are. Those for
+// further arguments and variables are ignored.
+func findConfig(extensions []clientcmdv1.NamedExtension) (config []byte, count int) {
 	for _, e := range extensions {
-		if e.Name != execExtension {
-			continue
+		if e.Name == execExtension {
+			config = e.Extension.Raw
+			count++
 		}
-		if found || json.Unmarshal(e.Extension.Raw, &config) != nil {
-			return readerConfig{}, false
-		}
-		found = true
 	}
-	return config, found
+	return config, count
 }
 
 // compose returns a kubeconfig of the profile's server and the Secret's credentials.
@@ -130,7 +154,7 @@ func (a access) compose(secret *corev1.Secret) ([]byte, error) {
 			"Secret %q has no key %q", secret.Name, a.key)}
 	}
 	if a.provider == tokenReader {
-		return credentials.ComposeToken(a.cluster, data)
+		return credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{Token: string(data)})
 	}
 	return credentials.Compose(a.cluster, data, a.context)
 }

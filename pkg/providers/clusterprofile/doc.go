@@ -5,7 +5,7 @@
 //
 // Server and authority come from an access provider in the profile's status (KEP-5339), and a token or a client
 // certificate from its Secret. The Secrets of two access providers are read, without their plugins:
-// kubeconfig-secretreader and secretreader. No program is run for any other.
+// kubeconfig-secretreader and secretreader. Others need a plugin of the operator, see package plugin.
 //
 // A profile is untrusted. The Secret must be in the profile's namespace, and name the profile in the label of KEP-4322
 // that marks a profile's credentials. Without the label, who may write the status of profiles, but read no Secret,

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -45,6 +46,12 @@ type Options struct {
 	// SecretMetadata is a cache of the metadata of Secrets. Default: the hub's cache. The hub's cache allows one selector
 	// for Secrets; a separate cache lets each source use its own. The caller must start it.
 	SecretMetadata cache.Cache
+	// Plugins provide the credentials of other access providers. Default: none.
+	Plugins Plugins
+	// Credentials restrict the clusters that a plugin is run for.
+	Credentials credentials.Options
+	// Clock tells when credentials of a plugin expire. Default: the real clock.
+	Clock clock.PassiveClock
 }
 
 // Source enrols labelled ClusterProfiles.
@@ -53,6 +60,7 @@ type Source struct {
 	secrets  client.Reader
 	live     client.Reader
 	metadata cache.Cache
+	plugins  *pluginRunner
 }
 
 var _ connection.Source = &Source{}
@@ -63,6 +71,7 @@ func New(o Options) (*Source, error) {
 		return nil, errors.New("a cached and a live reader of the hub are required")
 	}
 	s := &Source{profiles: o.Cached, secrets: o.Cached, live: o.Live, metadata: o.SecretMetadata}
+	s.plugins = newPluginRunner(o)
 	if o.SecretMetadata != nil {
 		s.secrets = o.SecretMetadata
 	}
@@ -75,6 +84,9 @@ func (s *Source) Name() string { return SourceName }
 // Describe returns the enrolment of a ClusterProfile and its Secret's metadata.
 func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connection.Enrolment, error) {
 	p, err := s.foreign(ctx, nn)
+	if errors.Is(err, connection.ErrNotEnrolled) {
+		s.plugins.forget(nn)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -96,10 +108,14 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 		Ready:        true,
 		Secret:       "Secret that an access provider names",
 	}
-	a, problem := parseAccess(p)
+	a, problem := parseAccess(p, s.plugins.names(p.Namespace))
 	if problem != nil {
 		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, problem.Reason, problem.Message
 		return e, nil //nolint:nilerr // The enrolment says what is wrong.
+	}
+	if !IsReader(a.provider) {
+		e.CredentialsVersion = s.plugins.version(nn) + "/" + a.digest
+		return e, nil
 	}
 	e.Secret = fmt.Sprintf("Secret %q with the label %s=%s in the namespace %q",
 		a.secret, ProfileLabel, p.Name, p.Namespace)
@@ -138,8 +154,8 @@ func IsPublished(p *inventoryv1alpha1.ClusterProfile) bool {
 		p.Labels[inventoryv1alpha1.LabelClusterManagerKey] == fleetv1alpha1.FieldManager
 }
 
-// Kubeconfig reads the Secret of the ClusterProfile. Its location is not returned: the Secret need not hold a
-// kubeconfig, and the enrolled profile itself says how others reach the cluster.
+// Kubeconfig reads the Secret of the ClusterProfile, or runs a plugin. No location is returned: the Secret need not
+// hold a kubeconfig, and the enrolled profile itself says how others reach the cluster.
 func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (connection.Kubeconfig, error) {
 	nn := types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name}
 	p, err := s.foreign(ctx, nn)
@@ -150,9 +166,12 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	if err != nil {
 		return connection.Kubeconfig{}, err
 	}
-	a, problem := parseAccess(p)
+	a, problem := parseAccess(p, s.plugins.names(p.Namespace))
 	if problem != nil {
 		return connection.Kubeconfig{}, &credentials.InvalidError{Reason: credentials.ReasonRefused, Message: problem.Message}
+	}
+	if !IsReader(a.provider) {
+		return s.plugins.run(ctx, nn, a)
 	}
 	secret, err := connection.CredentialsSecret(ctx, s.live, types.NamespacedName{Namespace: p.Namespace, Name: a.secret})
 	if err != nil {

@@ -79,7 +79,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	h.must(h.Create(ctx, h.profile))
 	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonNotReady)
 	h.reachBy("google", h.cfg.Host, `{}`)
-	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonBadKubeconfig, "kubeconfig-secretreader and secretreader")
+	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonBadKubeconfig, "kubeconfig-secretreader, secretreader")
 
 	// A Secret of another namespace consents in vain.
 	h.must(h.Create(ctx, &corev1.Secret{

@@ -191,7 +191,7 @@ func TestDescribe(t *testing.T) {
 		},
 		"OtherProvider": {
 			reason: "No program is run for it.", change: by(provider("google", `{}`)),
-			want: refused("only kubeconfig-secretreader and secretreader are"),
+			want: refused("supported for its namespace: kubeconfig-secretreader, secretreader"),
 		},
 		"SecondProvider": {
 			reason: "One of several is supported.",
@@ -246,11 +246,15 @@ func TestDescribe(t *testing.T) {
 		},
 		"Malformed": {
 			reason: "It is no configuration.", change: by(provider(kubeconfigReader, `"a"`)),
-			want: refused("exactly one extension"),
+			want: refused("is not its configuration"),
 		},
 		"NoExtension": {
 			reason: "Nothing names a Secret.", want: refused("exactly one extension"),
 			change: func(p *inventoryv1alpha1.ClusterProfile) { p.Status.AccessProviders[0].Cluster.Extensions = nil },
+		},
+		"Large": {
+			reason: "It is passed to a plugin, or kept in memory.", want: refused("larger than 65536 bytes"),
+			change: by(provider(kubeconfigReader, `{"name":"a","key":"config","x":"`+strings.Repeat("x", maxProvider)+`"}`)),
 		},
 		"TwoExtensions": {
 			reason: "Any choice would be a guess.", want: refused("exactly one extension"),

@@ -38,30 +38,34 @@ func (c *dialer) enter(r *record, l allocation.Lane) (leave func(), err error) {
 	return leave, nil
 }
 
-// readCredentials reads the Secret from the hub's API server.
+// readCredentials reads the credentials from their source.
 func (c *dialer) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *condition.Error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.RequestTimeout)
 	defer cancel()
 	raw, err := c.sources[r.key.Source].Kubeconfig(ctx, &r.enrolment)
+	var creds *credentials.Credentials
+	if err == nil {
+		creds, err = credentials.Parse(raw.Data, c.o.Credentials)
+	}
 	var invalid *credentials.InvalidError
+	var problem *condition.Error
 	switch {
+	case err == nil:
+		r.readFrom = raw.SecretKey
+		return creds, nil
+	case errors.As(err, &problem):
+		return nil, problem
 	case errors.Is(err, ErrNoCredentials):
 		return nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials, "There is no "+r.enrolment.Secret)
-	case errors.As(err, &invalid):
-		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, invalid.Message)
-	case err != nil:
-		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
-		return nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
-	}
-	creds, err := credentials.Parse(raw.Data, c.o.Credentials)
-	switch {
 	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
 		return nil, condition.NewError(fleetv1alpha1.ReasonEndpointDenied, invalid.Message)
-	case err != nil:
-		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, err.Error())
+	case errors.As(err, &invalid):
+		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, invalid.Message)
+	default:
+		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
+		return nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials,
+			"The Secret with the cluster's kubeconfig cannot be read from the hub")
 	}
-	r.readFrom = raw.SecretKey
-	return creds, nil
 }
 
 // probe probes the cluster and records the duration.

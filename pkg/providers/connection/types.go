@@ -38,7 +38,7 @@ type Source interface {
 	EnrolmentGetter
 
 	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It
-	// returns ErrNoCredentials if there is none.
+	// returns ErrNoCredentials if there is none, and a *condition.Error for another problem that users are to know.
 	Kubeconfig(ctx context.Context, e *Enrolment) (Kubeconfig, error)
 	// Watches returns the watches on the hub that trigger the connection reconciler.
 	Watches(hub cluster.Cluster) ([]source.TypedSource[Key], error)
@@ -95,7 +95,8 @@ type Enrolment struct {
 	Endpoint string
 	// Secret names the Secret of the kubeconfig, for messages.
 	Secret string
-	// CredentialsVersion is the UID and resource version of the Secret's metadata; empty if there is no Secret.
+	// CredentialsVersion is the UID and resource version of the Secret's metadata, or what else changes when credentials
+	// are to be read again; empty if there are none.
 	CredentialsVersion string
 }
 

@@ -17,17 +17,13 @@ func Compose(cluster clientcmdv1.Cluster, kubeconfig []byte, context string) ([]
 	if err != nil {
 		return nil, err
 	}
-	return compose(cluster, clientcmdv1.AuthInfo{
+	return ComposeUser(cluster, clientcmdv1.AuthInfo{
 		Token: user.Token, ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData,
 	})
 }
 
-// ComposeToken returns a kubeconfig for a cluster that is described elsewhere, with a bearer token. Parse checks both.
-func ComposeToken(cluster clientcmdv1.Cluster, token []byte) ([]byte, error) {
-	return compose(cluster, clientcmdv1.AuthInfo{Token: string(token)})
-}
-
-func compose(cluster clientcmdv1.Cluster, user clientcmdv1.AuthInfo) ([]byte, error) {
+// ComposeUser returns a kubeconfig for a cluster and a user that are described elsewhere. Parse checks both.
+func ComposeUser(cluster clientcmdv1.Cluster, user clientcmdv1.AuthInfo) ([]byte, error) {
 	const name = "composed"
 	cluster.Extensions = nil // They configure programs, and Parse ignores them.
 	data, err := json.Marshal(clientcmdv1.Config{

@@ -69,9 +69,9 @@ func TestComposeRefusesWhatParseRefusesOfAUser(t *testing.T) {
 	}
 }
 
-func TestComposeToken(t *testing.T) {
+func TestComposeUser(t *testing.T) {
 	for token, want := range map[string]string{"good": "", "": ReasonNoCredentials, "with a\nline": ReasonMalformed} {
-		data, err := ComposeToken(clientcmdv1.Cluster{Server: "https://w1.example.org"}, []byte(token))
+		data, err := ComposeUser(clientcmdv1.Cluster{Server: "https://w1.example.org"}, clientcmdv1.AuthInfo{Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,90 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
+)
+
+// config is the file format of sigs.k8s.io/cluster-inventory-api/pkg/access.
+type config struct {
+	Providers []provider `json:"providers"`
+}
+
+// provider is an access provider with its plugin.
+type provider struct {
+	Name       string                 `json:"name"`
+	ExecConfig clientcmdv1.ExecConfig `json:"execConfig"`
+	// ArgsPolicy and EnvPolicy are whether a profile adds arguments and variables.
+	ArgsPolicy string `json:"profileSourcedCLIArgsPolicy"`
+	EnvPolicy  string `json:"profileSourcedEnvVarsPolicy"`
+}
+
+// ignore is the only supported policy, and the default.
+const ignore = "Ignore"
+
+// Load reads the operator's file. Its plugins are run for the ClusterProfiles of the namespaces, and for no other.
+func Load(path string, namespaces []string) (*Plugins, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // The command line names the file.
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the access providers: %w", err)
+	}
+	providers, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the access providers in %s: %w", path, err)
+	}
+	p := &Plugins{providers: providers, places: map[string]places{}, limit: timeLimit}
+	for _, namespace := range namespaces {
+		p.places[namespace] = newPlaces()
+	}
+	return p, nil
+}
+
+func parse(data []byte) ([]provider, error) {
+	var c config
+	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+		return nil, err //nolint:wrapcheck // The caller does.
+	}
+	named := map[string]bool{}
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		if err := p.validate(named[p.Name]); err != nil {
+			return nil, fmt.Errorf("provider %q: %w", p.Name, err)
+		}
+		named[p.Name] = true
+	}
+	return c.Providers, nil
+}
+
+func (p *provider) validate(duplicate bool) error {
+	e := &p.ExecConfig
+	_, missing := exec.LookPath(e.Command)
+	switch {
+	case p.Name == "" || duplicate:
+		return errors.New("its name is not unique")
+	case clusterprofile.IsReader(p.Name):
+		return errors.New("its Secrets are read without a plugin")
+	case p.ArgsPolicy != "" && p.ArgsPolicy != ignore, p.EnvPolicy != "" && p.EnvPolicy != ignore:
+		return errors.New("arguments and variables of ClusterProfiles are never used: the policies must be Ignore")
+	case e.APIVersion != clientauthenticationv1.SchemeGroupVersion.String():
+		return fmt.Errorf("apiVersion is not %s", clientauthenticationv1.SchemeGroupVersion)
+	case e.InteractiveMode == clientcmdv1.AlwaysExecInteractiveMode:
+		return errors.New("interactiveMode is Always, and there is no terminal")
+	case !filepath.IsAbs(e.Command):
+		return errors.New("command is not an absolute path")
+	case missing != nil:
+		return fmt.Errorf("its command cannot be run: %w", missing)
+	}
+	return nil
+}
