@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,12 +16,15 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	"k8s.io/client-go/rest"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
@@ -35,6 +39,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
+	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile/plugin"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -50,6 +55,9 @@ type hub struct {
 	p       *connection.Provider
 	profile *inventoryv1alpha1.ClusterProfile
 	reads   *reads
+	metrics *prometheus.Registry
+	// answer is a file with what the plugin of the access provider acme answers.
+	answer string
 }
 
 // reads counts what is read from the hub's API server.
@@ -79,7 +87,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	h.must(h.Create(ctx, h.profile))
 	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonNotReady)
 	h.reachBy("google", h.cfg.Host, `{}`)
-	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonBadKubeconfig, "kubeconfig-secretreader, secretreader")
+	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonBadKubeconfig, "kubeconfig-secretreader, secretreader, acme")
 
 	// A Secret of another namespace consents in vain.
 	h.must(h.Create(ctx, &corev1.Secret{
@@ -128,6 +136,9 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	h.eventually("the other key is read", func(connection.Cluster, bool) bool { return h.reads.n.Load() > before })
 	h.waitFor(connection.StateConnected, fleetv1alpha1.ReasonConnected)
 
+	h.renewsByPlugin(first, second)
+	h.reachBy("kubeconfig-secretreader", h.cfg.Host, `{"name":"w1","key":"config","context":"x"}`)
+
 	// An address that the operator denies is not connected to. The connection is kept until it ends.
 	h.reachBy("kubeconfig-secretreader", "https://10.1.2.3", `{"name":"w1","key":"config","context":"x"}`)
 	h.annotate("cluster.x-k8s.io/paused", "")
@@ -144,6 +155,74 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	h.waitFor(connection.StateConnected, fleetv1alpha1.ReasonConnected)
 	h.label(h.profile, fleetv1alpha1.EnrollLabel, "false")
 	h.waitGone()
+}
+
+// renewsByPlugin has a plugin provide tokens, of which the first is replaced in place before it expires.
+func (h *hub) renewsByPlugin(first, second string) {
+	h.t.Helper()
+	h.answerBy(first, time.Hour)
+	h.reachBy("acme", h.cfg.Host, `{}`)
+	h.annotate("cluster.x-k8s.io/paused", "")
+	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonPaused)
+	h.must(os.Remove(h.answer))
+	h.annotate("cluster.x-k8s.io/paused", "-")
+	h.waitFor(connection.StateBackoff, fleetv1alpha1.ReasonNoCredentials,
+		"acme provides no credentials: it ended with exit status 1")
+	h.answerBy(first, time.Second) // Read again after 10 s, at least.
+	h.waitFor(connection.StateConnected, fleetv1alpha1.ReasonConnected)
+	before := h.connections()
+	h.answerBy(second, time.Hour)
+	h.eventually("the token is renewed", func(connection.Cluster, bool) bool {
+		return h.connections()[credentials.CauseToken] > before[credentials.CauseToken]
+	})
+	after := h.connections()
+	after[credentials.CauseToken] = before[credentials.CauseToken]
+	if diff := cmp.Diff(before, after); diff != "" {
+		h.t.Errorf("want the token swapped in the same connection (-want +got):\n%s", diff)
+	}
+}
+
+// answerBy makes the plugin answer with a token.
+func (h *hub) answerBy(token string, life time.Duration) {
+	h.t.Helper()
+	expires := metav1.NewTime(time.Now().Add(life))
+	data, err := json.Marshal(clientauthenticationv1.ExecCredential{
+		TypeMeta: metav1.TypeMeta{APIVersion: "client.authentication.k8s.io/v1", Kind: "ExecCredential"},
+		Status:   &clientauthenticationv1.ExecCredentialStatus{Token: token, ExpirationTimestamp: &expires},
+	})
+	h.must(err)
+	h.must(os.WriteFile(h.answer+".new", data, 0o600))
+	h.must(os.Rename(h.answer+".new", h.answer))
+}
+
+// connections are how often the cluster was connected, by cause.
+func (h *hub) connections() map[string]float64 {
+	h.t.Helper()
+	families, err := h.metrics.Gather()
+	h.must(err)
+	n := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "cause" && m.GetCounter() != nil {
+					n[l.GetValue()] += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// newPlugins has the plugin acme for the namespace default.
+func (h *hub) newPlugins() *plugin.Plugins {
+	h.t.Helper()
+	h.answer = filepath.Join(h.t.TempDir(), "answer.json")
+	path := filepath.Join(h.t.TempDir(), "access.json")
+	h.must(os.WriteFile(path, fmt.Appendf(nil, `{"providers":[{"name":"acme","execConfig":{
+		"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/cat","args":[%q]}}]}`, h.answer), 0o600))
+	plugins, err := plugin.Load(path, []string{"default"})
+	h.must(err)
+	return plugins
 }
 
 func (h *hub) must(err error) {
@@ -186,10 +265,14 @@ func (h *hub) startProvider(scheme *runtime.Scheme) {
 	})
 	h.must(err)
 	h.reads = &reads{Reader: mgr.GetAPIReader()}
-	source, err := clusterprofile.New(clusterprofile.Options{Cached: mgr.GetClient(), Live: h.reads})
+	source, err := clusterprofile.New(clusterprofile.Options{
+		Cached: mgr.GetClient(), Live: h.reads, Plugins: h.newPlugins(), Credentials: credentials.Options{AllowLoopback: true},
+	})
 	h.must(err)
+	h.metrics = prometheus.NewRegistry()
 	h.p, err = connection.New(connection.Options{
 		Sources: []connection.Source{source}, Gate: multicluster.NewGate(), HubUID: "another", RequireClass: true,
+		Registerer: h.metrics, ProbeInterval: time.Second,
 		Recorder: mgr.GetEventRecorder("masthead"),
 		Credentials: credentials.Options{
 			AllowLoopback: true, DeniedCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
