@@ -263,7 +263,7 @@ func newProfileSource(local manager.Manager, o Options) (*clusterprofile.Source,
 			return nil, fmt.Errorf("cannot load plugins: %w", err)
 		}
 	}
-	return clusterprofile.New(from) //nolint:wrapcheck // The caller does.
+	return clusterprofile.New(from)
 }
 
 // secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses the label leaves the

@@ -24,7 +24,7 @@ const (
 	ReasonForbidden = "Forbidden"
 	// ReasonBadKubeconfig means: the kubeconfig cannot be used or contains something that is refused.
 	ReasonBadKubeconfig = "BadKubeconfig"
-	// ReasonNoCredentials means: the Secret with the kubeconfig does not exist.
+	// ReasonNoCredentials means: the Secret does not exist, or the plugin fails.
 	ReasonNoCredentials = "NoCredentials"
 	// ReasonNotReady means: the source reports that the cluster is not ready to be connected.
 	ReasonNotReady = "NotReady"

@@ -71,7 +71,7 @@ func (r *pluginRunner) run(ctx context.Context, nn types.NamespacedName, a acces
 		_, err = credentials.Parse(refused, r.options)
 	}
 	if err != nil {
-		return connection.Kubeconfig{}, err //nolint:wrapcheck // An InvalidError.
+		return connection.Kubeconfig{}, err
 	}
 	status, err := r.plugins.Run(ctx, nn.Namespace, a.provider, a.execCluster())
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *pluginRunner) run(ctx context.Context, nn types.NamespacedName, a acces
 		ClientCertificateData: []byte(status.ClientCertificateData), ClientKeyData: []byte(status.ClientKeyData),
 	})
 	if err != nil {
-		return connection.Kubeconfig{}, err //nolint:wrapcheck // An InvalidError.
+		return connection.Kubeconfig{}, err
 	}
 	r.renewAt(nn, renewalTime(r.clock.Now(), status.ExpirationTimestamp))
 	return connection.Kubeconfig{Data: data}, nil

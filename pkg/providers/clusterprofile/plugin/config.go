@@ -54,7 +54,7 @@ func Load(path string, namespaces []string) (*Plugins, error) {
 func parse(data []byte) ([]provider, error) {
 	var c config
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
-		return nil, err //nolint:wrapcheck // The caller does.
+		return nil, err
 	}
 	named := map[string]bool{}
 	for i := range c.Providers {

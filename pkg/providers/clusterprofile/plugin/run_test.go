@@ -147,8 +147,8 @@ func TestPluginIsPassedTheClusterOnly(t *testing.T) {
 		got[name] = value
 	}
 	info := got["KUBERNETES_EXEC_INFO"]
-	for _, ofShell := range []string{"KUBERNETES_EXEC_INFO", "_", "SHLVL", "OLDPWD"} {
-		delete(got, ofShell)
+	for _, name := range []string{"KUBERNETES_EXEC_INFO", "_", "SHLVL", "OLDPWD"} {
+		delete(got, name)
 	}
 	want := map[string]string{"REGION": "x", "args": "1:operator", "PWD": "/", "/": ""}
 	if diff := cmp.Diff(want, got); diff != "" {
