@@ -194,7 +194,11 @@ func TestRunEndsChildren(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pids")
 			p := newPlugins(`echo $$ >`+pids+`; (/bin/sleep 1000 >/dev/null & echo $! >>`+pids+`; wait) >/dev/null &
 				while [ "$(/usr/bin/wc -l <`+pids+`)" -lt 2 ]; do :; done; `+tc.rest,
-				func(p *Plugins) { p.limit = 2 * time.Second })
+				func(p *Plugins) {
+					if tc.err == "in time" {
+						p.limit = 4 * time.Second
+					}
+				})
 			start := time.Now()
 			_, err := run(t, p, nil)
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
