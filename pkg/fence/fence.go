@@ -70,7 +70,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 func (l *lock) write(record resourcelock.LeaderElectionRecord, write func() error) error {
 	if record.HolderIdentity != l.Identity() {
-		// The lease is being released. client-go reads it first, and would release the lease of whoever holds it now.
+		// The lease is being released. client-go reads it first, and would release a lease that another replica holds by now.
 		if !l.fence.Open() {
 			return ErrNotLeading
 		}

@@ -127,7 +127,7 @@ func TestClustersAreSeparate(t *testing.T) {
 		}
 	}
 	if n := p.Watches(Name(0)); n != 1 {
-		t.Errorf("A watch is counted while it lasts: got %d", n)
+		t.Errorf("want one watch counted, got %d", n)
 	}
 	counts := p.Requests()
 	created := counts[auditlog.Request{Verb: "create", Resource: "configmaps"}]
