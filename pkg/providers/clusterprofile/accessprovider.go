@@ -89,17 +89,15 @@ func parseAccess(p *inventoryv1alpha1.ClusterProfile, plugins []string) (access,
 		return access{}, refused("The access provider %s does not have exactly one extension %s",
 			a.provider, execExtension)
 	case IsReader(a.provider):
-		if problem := a.readBy(config, p.Namespace); problem != nil {
-			return access{}, problem
-		}
+		return a.readBy(config, p.Namespace)
 	default:
 		a.config = config
 	}
 	return a, nil
 }
 
-// readBy sets the Secret that is read, by the configuration of an access provider for that.
-func (a *access) readBy(raw []byte, namespace string) *condition.Error {
+// readBy adds the Secret that is read, by the configuration of an access provider for that.
+func (a access) readBy(raw []byte, namespace string) (access, *condition.Error) {
 	var config readerConfig
 	err := json.Unmarshal(raw, &config)
 	a.secret, a.key, a.context = config.Name, config.Key, config.Context
@@ -108,14 +106,14 @@ func (a *access) readBy(raw []byte, namespace string) *condition.Error {
 	}
 	switch {
 	case err != nil:
-		return refused("The extension %s of the access provider %s is not its configuration", execExtension, a.provider)
+		return access{}, refused("The extension %s of the access provider %s is not its configuration", execExtension, a.provider)
 	case config.Namespace != "" && config.Namespace != namespace:
-		return refused("The access provider %s names a Secret in another namespace than that of the ClusterProfile, "+
+		return access{}, refused("The access provider %s names a Secret in another namespace than that of the ClusterProfile, "+
 			"which is not read", a.provider)
 	case len(validation.IsDNS1123Subdomain(a.secret)) > 0 || len(validation.IsConfigMapKey(a.key)) > 0:
-		return refused("The access provider %s does not name a Secret and a key in it", a.provider)
+		return access{}, refused("The access provider %s does not name a Secret and a key in it", a.provider)
 	}
-	return nil
+	return a, nil
 }
 
 func refused(format string, args ...any) *condition.Error {

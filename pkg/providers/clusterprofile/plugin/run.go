@@ -124,7 +124,7 @@ func execute(ctx context.Context, e *clientcmdv1.ExecConfig, info []byte) ([]byt
 	case ctx.Err() != nil:
 		return nil, errors.New("it did not end in time")
 	case errors.As(err, &exit):
-		return nil, fmt.Errorf("it ended with %s", exit)
+		return nil, fmt.Errorf("it ended with %w", exit)
 	case err != nil:
 		return nil, errors.New("it cannot be run, or left a process that holds its output")
 	}

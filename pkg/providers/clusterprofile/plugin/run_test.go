@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -228,7 +229,9 @@ func TestRunEndsChildren(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestPlaces(t *testing.T) { synctest.Test(t, testPlaces) }
+
+func testPlaces(t *testing.T) {
 	fleet, team := newPlaces(), newPlaces()
 	var leave []func()
 	for range maxRunning {
@@ -251,9 +254,7 @@ func TestPlaces(t *testing.T) {
 		go enter(ctx)
 	}
 	go enter(t.Context())
-	for len(fleet.waiting) < maxWaiting {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 	if _, err := fleet.enter(t.Context()); err == nil {
 		t.Error("want no place when enough wait")
 	}
