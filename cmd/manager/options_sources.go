@@ -53,6 +53,8 @@ func (o *Options) validateSources(problem func(wrong bool, format string, args .
 	c := o.ClusterProfiles
 	problem((c.AccessConfig == "") != (len(c.PluginNamespaces) == 0),
 		"cluster-profile-access-config and cluster-profile-plugin-namespaces: each needs the other")
+	problem(c.AccessConfig != "" && !o.uses(clusterprofile.SourceName),
+		"cluster-profile-access-config: it is for the source %s", clusterprofile.SourceName)
 	for _, ns := range c.PluginNamespaces {
 		problem(len(validation.IsDNS1123Label(ns)) > 0,
 			"cluster-profile-plugin-namespaces: %q is not the name of a namespace", ns)

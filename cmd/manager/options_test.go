@@ -52,9 +52,10 @@ func TestParse(t *testing.T) {
 		},
 		"Plugins": {
 			reason: "The file says whose credentials programs provide.",
-			file:   "clusterProfiles: {accessConfig: /x.json, pluginNamespaces: [a]}\n",
+			file:   "sources: [clusterprofile]\nclusterProfiles: {accessConfig: /x.json, pluginNamespaces: [a]}\n",
 			args:   []string{"--cluster-profile-plugin-namespaces=b,c"},
 			modify: func(o *Options) {
+				o.Sources = []string{"clusterprofile"}
 				o.ClusterProfiles = ClusterProfileOptions{AccessConfig: "/x.json", PluginNamespaces: []string{"b", "c"}}
 			},
 		},
@@ -169,6 +170,11 @@ func TestParseRefuses(t *testing.T) {
 			reason: "Plugins that are run for no profile are a mistake.",
 			args:   []string{"--cluster-profile-access-config=/x"},
 			want:   "cluster-profile-plugin-namespaces: each needs the other",
+		},
+		"PluginsWithoutTheSource": {
+			reason: "Nor are they run without the source.",
+			args:   []string{"--cluster-profile-access-config=/x", "--cluster-profile-plugin-namespaces=a"},
+			want:   "cluster-profile-access-config: it is for the source clusterprofile",
 		},
 		"NoPluginsForANamespace": {
 			reason: "So are namespaces without them.",

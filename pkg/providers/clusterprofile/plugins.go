@@ -39,17 +39,36 @@ type pluginRunner struct {
 	options credentials.Options
 	clock   clock.PassiveClock
 
-	mu       sync.Mutex
-	renewals map[types.NamespacedName]renewal // By profile.
+	mu   sync.Mutex
+	runs map[types.NamespacedName]pluginRun // By profile.
 }
 
-// renewal is when the credentials of a profile are next read again, and when they last were to be; zero for never.
-type renewal struct{ next, last time.Time }
+const (
+	// minRunInterval is how often a plugin is run for a profile at most, and how soon for credentials that expire.
+	minRunInterval = 10 * time.Second
+	// maxAnswerAge is how long an answer is used at most when credentials are read. Many plugins answer with another
+	// token each time, which the connection takes for a change: it would try again without a back-off.
+	maxAnswerAge = 5 * time.Minute
+)
+
+// pluginRun is the latest run for a profile.
+type pluginRun struct {
+	at     time.Time
+	digest string
+	data   []byte // The kubeconfig.
+	err    error
+	// next is when the credentials are read again, and last when they last were to be; zero for never.
+	next, last time.Time
+}
+
+// answers reports whether a run is the answer for an access provider, instead of another one.
+func (p pluginRun) answers(digest string, now time.Time) bool {
+	age := now.Sub(p.at)
+	return p.digest == digest && (age < minRunInterval || p.err == nil && age < maxAnswerAge)
+}
 
 func newPluginRunner(o Options) *pluginRunner {
-	r := &pluginRunner{
-		plugins: o.Plugins, options: o.Credentials, clock: o.Clock, renewals: map[types.NamespacedName]renewal{},
-	}
+	r := &pluginRunner{plugins: o.Plugins, options: o.Credentials, clock: o.Clock, runs: map[types.NamespacedName]pluginRun{}}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}
@@ -63,30 +82,48 @@ func (r *pluginRunner) names(namespace string) []string {
 	return r.plugins.Names(namespace)
 }
 
-// run returns a kubeconfig of the profile's server and the credentials that a plugin provides for it.
-func (r *pluginRunner) run(ctx context.Context, nn types.NamespacedName, a access) (connection.Kubeconfig, error) {
+// kubeconfig returns the profile's server and the credentials that a plugin provides for it. One worker has a profile at
+// a time.
+func (r *pluginRunner) kubeconfig(ctx context.Context, nn types.NamespacedName, a access) (connection.Kubeconfig, error) {
 	// No plugin is passed a cluster that is refused.
-	refused, err := credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{Token: "none"})
+	checked, err := credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{Token: "none"})
 	if err == nil {
-		_, err = credentials.Parse(refused, r.options)
+		_, err = credentials.Parse(checked, r.options)
 	}
 	if err != nil {
-		return connection.Kubeconfig{}, err
+		return connection.Kubeconfig{}, err //nolint:wrapcheck // An InvalidError.
 	}
-	status, err := r.plugins.Run(ctx, nn.Namespace, a.provider, a.execCluster())
-	if err != nil {
+	r.mu.Lock()
+	latest := r.runs[nn]
+	r.mu.Unlock()
+	now := r.clock.Now()
+	switch {
+	case latest.answers(a.digest, now):
+		return connection.Kubeconfig{Data: latest.data}, latest.err
+	case now.Sub(latest.at) < minRunInterval:
 		return connection.Kubeconfig{}, condition.NewError(fleetv1alpha1.ReasonNoCredentials, fmt.Sprintf(
+			"The plugin of the access provider %s is run once in %s for a ClusterProfile", a.provider, minRunInterval))
+	}
+	data, expires, err := r.run(ctx, nn.Namespace, a)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs[nn] = pluginRun{
+		at: now, digest: a.digest, data: data, err: err, next: renewalTime(r.clock.Now(), expires), last: r.runs[nn].last,
+	}
+	return connection.Kubeconfig{Data: data}, err
+}
+
+func (r *pluginRunner) run(ctx context.Context, namespace string, a access) (kubeconfig []byte, expires *metav1.Time, err error) {
+	status, err := r.plugins.Run(ctx, namespace, a.provider, a.execCluster())
+	if err != nil {
+		return nil, nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials, fmt.Sprintf(
 			"The plugin of the access provider %s provides no credentials: %s", a.provider, err))
 	}
-	data, err := credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{
+	kubeconfig, err = credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{
 		Token:                 status.Token,
 		ClientCertificateData: []byte(status.ClientCertificateData), ClientKeyData: []byte(status.ClientKeyData),
 	})
-	if err != nil {
-		return connection.Kubeconfig{}, err
-	}
-	r.renewAt(nn, renewalTime(r.clock.Now(), status.ExpirationTimestamp))
-	return connection.Kubeconfig{Data: data}, nil
+	return kubeconfig, status.ExpirationTimestamp, err //nolint:wrapcheck // An InvalidError.
 }
 
 // execCluster is what a plugin is passed.
@@ -100,38 +137,29 @@ func (a access) execCluster() *clientauthenticationv1.Cluster {
 	}
 }
 
-// minRenewal bounds how often a plugin is run whose credentials expire soon, or have.
-const minRenewal = 10 * time.Second
-
 // renewalTime is when credentials are read again: after 70 to 84 per cent of their life. Zero if they do not expire;
 // then a rejection makes the connection read them.
 func renewalTime(now time.Time, expires *metav1.Time) time.Time {
 	if expires.IsZero() {
 		return time.Time{}
 	}
-	return now.Add(max(minRenewal, wait.Jitter(expires.Sub(now)/10*7, 0.2)))
-}
-
-func (r *pluginRunner) renewAt(profile types.NamespacedName, next time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.renewals[profile] = renewal{next: next, last: r.renewals[profile].last}
+	return now.Add(max(minRunInterval, wait.Jitter(expires.Sub(now)/10*7, 0.2)))
 }
 
 // version changes when credentials are to be read again. Each probe of a connected cluster compares it.
 func (r *pluginRunner) version(profile types.NamespacedName) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := r.renewals[profile]
-	if !at.next.IsZero() && !r.clock.Now().Before(at.next) {
-		at = renewal{last: at.next}
-		r.renewals[profile] = at
+	latest := r.runs[profile]
+	if !latest.next.IsZero() && !r.clock.Now().Before(latest.next) {
+		latest = pluginRun{last: latest.next}
+		r.runs[profile] = latest
 	}
-	return at.last.Format(time.RFC3339Nano)
+	return latest.last.Format(time.RFC3339Nano)
 }
 
 func (r *pluginRunner) forget(profile types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.renewals, profile)
+	delete(r.runs, profile)
 }

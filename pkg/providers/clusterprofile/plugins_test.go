@@ -257,8 +257,8 @@ func TestCredentialsVersionChangesBeforeCredentialsExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.Describe(t.Context(), client.ObjectKeyFromObject(p))
-	if !errors.Is(err, connection.ErrNotEnrolled) || len(s.plugins.renewals) != 0 {
-		t.Errorf("want nothing kept of a profile that is gone, got %v, %v", err, s.plugins.renewals)
+	if !errors.Is(err, connection.ErrNotEnrolled) || len(s.plugins.runs) != 0 {
+		t.Errorf("want nothing kept of a profile that is gone, got %v, %v", err, s.plugins.runs)
 	}
 }
 
@@ -268,8 +268,8 @@ func TestRenewalTime(t *testing.T) {
 		life, from, to time.Duration
 	}{
 		"Hour":    {life: time.Hour, from: 42 * time.Minute, to: 51 * time.Minute},
-		"Short":   {life: 5 * time.Second, from: minRenewal, to: minRenewal},
-		"Expired": {life: -time.Hour, from: minRenewal, to: minRenewal},
+		"Short":   {life: 5 * time.Second, from: minRunInterval, to: minRunInterval},
+		"Expired": {life: -time.Hour, from: minRunInterval, to: minRunInterval},
 		"Never":   {life: math.MaxInt64, from: 200 * 365 * 24 * time.Hour, to: math.MaxInt64},
 	} {
 		got := renewalTime(now, &metav1.Time{Time: now.Add(tc.life)}).Sub(now)
@@ -279,5 +279,55 @@ func TestRenewalTime(t *testing.T) {
 	}
 	if got := renewalTime(now, nil); !got.IsZero() {
 		t.Errorf("want none without an expiry, got %v", got)
+	}
+}
+
+// TestPluginIsNotRunInALoop has a plugin that answers with another token each time, as most do. The connection takes
+// another token for a change and resets its back-off.
+func TestPluginIsNotRunInALoop(t *testing.T) {
+	f := &fakePlugins{}
+	s, p, clk := newPluginSource(t, f)
+	read := func(after time.Duration) (string, error) {
+		t.Helper()
+		clk.SetTime(clk.Now().Add(after))
+		f.status.Token = clk.Now().String()
+		e, err := s.Describe(t.Context(), client.ObjectKeyFromObject(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := s.Kubeconfig(t.Context(), e)
+		return string(k.Data), err
+	}
+	first, err := read(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // As after each answer 401.
+		if got, err := read(time.Minute); err != nil || got != first {
+			t.Errorf("want the first answer again, got %s, %v", got, err)
+		}
+	}
+	if got, err := read(time.Minute); err != nil || got == first {
+		t.Errorf("want another answer after %s, got %s, %v", maxAnswerAge, got, err)
+	}
+
+	p.Status.AccessProviders[0].Cluster.Server = "https://w2.example.org"
+	if err := s.profiles.(client.Client).Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	var problem *condition.Error
+	if _, err := read(time.Second); !errors.As(err, &problem) || len(f.runs) != 2 {
+		t.Errorf("want no run for each write of a profile, got %v and %d runs", err, len(f.runs))
+	}
+	f.err = errors.New("it ended with exit status 1")
+	if _, err := read(minRunInterval); !errors.As(err, &problem) || len(f.runs) != 3 {
+		t.Errorf("want a run for the other server, got %v and %d runs", err, len(f.runs))
+	}
+	f.err = nil
+	if _, err := read(time.Second); !errors.As(err, &problem) || !strings.Contains(problem.Message, "exit status 1") {
+		t.Errorf("want the same failure again, got %v", err)
+	}
+	if got, err := read(minRunInterval); err != nil || !strings.Contains(got, "w2.example.org") {
+		t.Errorf("want another run soon after a failure, got %s, %v", got, err)
 	}
 }

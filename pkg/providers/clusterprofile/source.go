@@ -171,7 +171,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 		return connection.Kubeconfig{}, &credentials.InvalidError{Reason: credentials.ReasonRefused, Message: problem.Message}
 	}
 	if !IsReader(a.provider) {
-		return s.plugins.run(ctx, nn, a)
+		return s.plugins.kubeconfig(ctx, nn, a)
 	}
 	secret, err := connection.CredentialsSecret(ctx, s.live, types.NamespacedName{Namespace: p.Namespace, Name: a.secret})
 	if err != nil {

@@ -165,6 +165,7 @@ func (h *hub) renewsByPlugin(first, second string) {
 	h.annotate("cluster.x-k8s.io/paused", "")
 	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonPaused)
 	h.must(os.Remove(h.answer))
+	h.reachBy("acme", h.cfg.Host, `{"changed":true}`) // Else the latest answer is used again.
 	h.annotate("cluster.x-k8s.io/paused", "-")
 	h.waitFor(connection.StateBackoff, fleetv1alpha1.ReasonNoCredentials,
 		"acme provides no credentials: it ended with exit status 1")

@@ -56,6 +56,9 @@ func parse(data []byte) ([]provider, error) {
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return nil, err
 	}
+	if len(c.Providers) == 0 {
+		return nil, errors.New("there are none")
+	}
 	named := map[string]bool{}
 	for i := range c.Providers {
 		p := &c.Providers[i]

@@ -28,7 +28,7 @@ func TestLoad(t *testing.T) {
 		providers string
 		want      want
 	}{
-		"None": {reason: "There may be none.", want: want{}},
+		"None": {reason: "A file without plugins is a mistake.", want: want{err: "there are none"}},
 		"Order": {
 			reason:    "The file's order is kept.",
 			providers: with("b", sh, "") + "," + with("a", sh, ""), want: want{names: []string{"b", "a"}},
