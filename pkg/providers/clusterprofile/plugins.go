@@ -82,8 +82,8 @@ func (r *pluginRunner) names(namespace string) []string {
 	return r.plugins.Names(namespace)
 }
 
-// kubeconfig returns the profile's server and the credentials that a plugin provides for it. One worker has a profile at
-// a time.
+// kubeconfig returns the profile's server and the credentials that a plugin provides for it. One worker has a profile
+// at a time.
 func (r *pluginRunner) kubeconfig(ctx context.Context, nn types.NamespacedName, a access) (connection.Kubeconfig, error) {
 	// No plugin is passed a cluster that is refused.
 	checked, err := credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{Token: "none"})
