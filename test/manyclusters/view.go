@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -121,9 +122,7 @@ func (v *view) follow(p *Proxy) (code int, answer []byte) {
 		"watch": {"true"}, "allowWatchBookmarks": {"true"},
 		"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"},
 	}
-	for name, values := range v.query {
-		query[name] = values
-	}
+	maps.Copy(query, v.query)
 	for {
 		resp, err := p.open(p.ctx, http.MethodGet, v.path+"?"+query.Encode(), nil, http.Header{"Accept": {v.accept}})
 		if err != nil {

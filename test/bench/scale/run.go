@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/masthead-dev/masthead/test/bench/auditlog"
 	"github.com/masthead-dev/masthead/test/bench/process"
@@ -167,8 +170,9 @@ func (w *world) measureCrash(ctx context.Context, r *result) error {
 		return err
 	}
 	for i := range w.clusters {
-		for w.proxy.Watches(manyclusters.Name(i)) > 0 && ctx.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
+		ended := func(context.Context) (bool, error) { return w.proxy.Watches(manyclusters.Name(i)) == 0, nil }
+		if err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, ended); err != nil {
+			return err
 		}
 	}
 	before, err := w.requests()
@@ -240,9 +244,10 @@ func render(results []result, machine string, s settings) string {
 			number(func(r rest) float64 { return r.goroutines }), number(func(r rest) float64 { return float64(r.series) }),
 			fmt.Sprint(r.idle.count()), seconds(r.reconnect), fmt.Sprint(r.crash.writes()), seconds(r.further))
 	}
-	text := t.String()
+	var text strings.Builder
+	text.WriteString(t.String())
 	for _, r := range results {
-		text += fmt.Sprintf("\n%d clusters. At rest: %s. After kill -9: %s.\n", r.clusters, r.idle, r.crash)
+		fmt.Fprintf(&text, "\n%d clusters. At rest: %s. After kill -9: %s.\n", r.clusters, r.idle, r.crash)
 	}
-	return text
+	return text.String()
 }
