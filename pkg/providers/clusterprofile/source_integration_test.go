@@ -273,7 +273,7 @@ func (h *hub) startProvider(scheme *runtime.Scheme) {
 	h.metrics = prometheus.NewRegistry()
 	h.p, err = connection.New(connection.Options{
 		Sources: []connection.Source{source}, Gate: multicluster.NewGate(), HubUID: "another", RequireClass: true,
-		Registerer: h.metrics, ProbeInterval: time.Second,
+		Registerer: h.metrics, ProbeInterval: time.Second, BackoffMax: time.Second,
 		Recorder: mgr.GetEventRecorder("masthead"),
 		Credentials: credentials.Options{
 			AllowLoopback: true, DeniedCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
