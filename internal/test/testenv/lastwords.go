@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"sync"
 )
 
 // lastWordsSize is how much of the output of a dying program is passed on, in bytes: the message and the first stacks.
@@ -18,17 +19,21 @@ var dying = regexp.MustCompile(`^(F[0-9]{4} |E[0-9]{4} [^\]]*\] "command failed"
 
 // lastWords passes on what a control-plane program logs as it dies, and drops the rest of its log. Without it, a test
 // whose API server is gone shows only "connection refused". A program that logs nothing was killed, most likely by the
-// kernel because of a lack of memory. It is used by one goroutine.
+// kernel because of a lack of memory. A program that is started again has it too, while the first one's last output is
+// still read.
 type lastWords struct {
 	program string
 	to      io.Writer
 
+	mu   sync.Mutex
 	line []byte
 	left int
 	dies bool
 }
 
 func (w *lastWords) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
 		rest = after
@@ -42,7 +47,7 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// say passes on the line that has ended, if it belongs to the last words.
+// say passes on the line that has ended, if it belongs to the last words. The caller holds mu.
 func (w *lastWords) say() {
 	line := w.line
 	w.line = w.line[:0]

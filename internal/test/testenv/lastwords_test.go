@@ -6,6 +6,7 @@ package testenv
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,5 +97,20 @@ func TestLastWordsAreBounded(t *testing.T) {
 	}
 	if cap(w.line) > 4*lastWordsSize {
 		t.Errorf("a long line takes %d bytes", cap(w.line))
+	}
+}
+
+// TestLastWordsOfAProgramThatIsStartedAgain fails with the race detector.
+func TestLastWordsOfAProgramThatIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := &lastWords{program: "etcd", to: &out}
+	var processes sync.WaitGroup
+	for range 2 {
+		processes.Go(func() { _, _ = w.Write([]byte("panic: x\n")) })
+	}
+	processes.Wait()
+	if want := strings.Repeat("etcd: panic: x\n", 2); out.String() != want {
+		t.Errorf("want %q, got %q", want, out.String())
 	}
 }
