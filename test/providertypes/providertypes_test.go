@@ -80,7 +80,7 @@ func TestManagedResourcesDecodeStrictly(t *testing.T) {
 func observe(t *testing.T, f layouts.Fixture, crds map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition, namespaced bool) []*unstructured.Unstructured {
 	t.Helper()
 	imp := reflection.Import{
-		Namespace: "team-a", Name: "prod", UID: "1", Cloud: reflection.EKS, ClusterName: f.ClusterName, Region: f.Place,
+		Namespace: "team-a", Name: "prod", UID: "1", Cloud: reflection.EKS, ClusterName: f.ClusterName, Place: f.Place,
 		DiscoverNodePools: true, ConnectionSecretName: "prod-connection", Paused: true,
 	}
 	for _, r := range f.Resources {

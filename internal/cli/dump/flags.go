@@ -14,6 +14,7 @@ func managerFlags() []string {
 		"connection-workers", "connection-workers-per-namespace", "probe-interval", "probe-timeout",
 		"probe-failures", "unsynced-after", "connect-timeout", "backoff-base", "backoff-max", "grace-period",
 		"drain-timeout", "offboard-timeout", "request-timeout", "cluster-qps", "cluster-burst", "cluster-lists",
+		"cluster-profile-access-config", "cluster-profile-plugin-namespaces",
 		"memory-budget-mib", "max-answer-mib", "max-list-mib", "max-decoded-mib",
 		"allow-insecure-kubeconfig-tls", "allow-kubeconfig-proxy", "allow-loopback-endpoints",
 		"denied-endpoint-cidrs", "agent-workers", "agent-workers-per-cluster", "hub-references-class",
