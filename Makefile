@@ -36,7 +36,7 @@ build: ## Build bin/manager, bin/kubectl-masthead and bin/localfleet.
 	@CGO_ENABLED=0 go -C test build -trimpath -o $(BIN)/localfleet ./localfleet/cmd/localfleet
 
 .PHONY: controlplane
-controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (about twenty minutes the first time, seconds afterwards).
+controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (a quarter of an hour or more the first time, seconds afterwards).
 	@hack/build-controlplane.sh
 
 .PHONY: image
@@ -107,7 +107,7 @@ bench-hostile: controlplane build ## Measure what 24 hostile API servers cost tw
 	@hack/bench-hostile.sh $(ARGS)
 
 .PHONY: bench-scale
-bench-scale: controlplane build ## Measure the manager with CLUSTERS=10,100,1000 workload clusters, played on one API server (ARGS=--claims=100 adds claims to each).
+bench-scale: controlplane build ## Measure the manager with CLUSTERS=10,100,1000 clusters, played on one API server.
 	@hack/bench-scale.sh $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(ARGS)
 
 .PHONY: health-corpus

@@ -136,7 +136,7 @@ build() {
 if [ "${#wanted[@]}" -gt 0 ]; then
   say "Building ${#wanted[@]} of ${#targets[@]} control-plane programs into ${out#"${root}"/}."
   say "They are compiled from source, because the fleet for demo and tests is made of the real servers. With an empty Go build cache"
-  say "this takes about twenty minutes on two cores, once per version; later builds come from the cache in seconds."
+  say "this takes a quarter of an hour or more on two cores, once per version; later builds come from the cache in seconds."
 fi
 number=0
 for target in "${wanted[@]}"; do

@@ -113,7 +113,8 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		Expect(fleet.Restart(ctx, localfleet.HubName)).To(Succeed())
 		goesOn(ctx, l)
 		alive := func() bool { return manager.Alive(ctx) }
-		Consistently(alive).WithContext(ctx).WithTimeout(5*time.Second).Should(BeTrue(), "the manager does not end because the hub is away for a moment")
+		Consistently(alive).WithContext(ctx).WithTimeout(5*time.Second).
+			Should(BeTrue(), "the manager does not end because the hub is away for a moment")
 		settles(ctx, l)
 		Expect(alive()).To(BeTrue())
 	})

@@ -80,7 +80,7 @@ func TestWorkloadIdentityOfClusterImports(t *testing.T) {
 		},
 		"OtherSource": {
 			reason: "What another source has would be without effect.", cloud: "gke", kubeconfig: with(google(), "source", "None"),
-			want: "google is required with the source GoogleServiceAccount, and only then",
+			want: "source and google disagree",
 		},
 		"AzureBoth": {reason: "So it is for Azure.", cloud: "aks", kubeconfig: azure("clientSecretRef", secret), want: oneAt},
 		"AzureNeither": {

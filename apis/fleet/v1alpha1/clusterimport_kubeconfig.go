@@ -69,10 +69,10 @@ type ImportServer struct {
 // ImportKubeconfig is the source of the credentials for an imported cluster. Secrets are read, and tokens of
 // ServiceAccounts are requested, in the namespace of the ClusterImport alone.
 //
-// +kubebuilder:validation:XValidation:rule="(self.source == 'GoogleServiceAccount') == has(self.google)",message="google is required with the source GoogleServiceAccount, and only then"
-// +kubebuilder:validation:XValidation:rule="(self.source == 'AzureServicePrincipal') == has(self.azure)",message="azure is required with the source AzureServicePrincipal, and only then"
-// +kubebuilder:validation:XValidation:rule="(self.source == 'Token') == has(self.tokenSecretRef)",message="tokenSecretRef is required with the source Token, and only then"
-// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountRef) || self.source != 'None'",message="no serviceAccountRef with None"
+// +kubebuilder:validation:XValidation:rule="has(self.google)==(self.source=='GoogleServiceAccount')",message="source and google disagree"
+// +kubebuilder:validation:XValidation:rule="has(self.azure)==(self.source=='AzureServicePrincipal')",message="source and azure disagree"
+// +kubebuilder:validation:XValidation:rule="has(self.tokenSecretRef)==(self.source=='Token')",message="source and tokenSecretRef disagree"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountRef)||self.source!='None'",message="no serviceAccountRef with None"
 type ImportKubeconfig struct {
 	// source is Provider (what the Crossplane provider publishes; nothing for GKE), GoogleServiceAccount (for GKE) or
 	// AzureServicePrincipal (for AKS with Entra ID; tokens made with a key or a secret, or by workload identity
@@ -167,8 +167,6 @@ type AzureServicePrincipal struct {
 
 	// authorityHost is the address of Entra ID. The operator of Masthead must allow it.
 	// +kubebuilder:default="https://login.microsoftonline.com"
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="authorityHost is a URL that begins with https://"
 	// +optional
-	AuthorityHost string `json:"authorityHost,omitempty"`
+	AuthorityHost HTTPSURL `json:"authorityHost,omitempty"`
 }

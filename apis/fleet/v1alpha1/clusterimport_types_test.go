@@ -112,7 +112,7 @@ func TestClusterImportValidation(t *testing.T) {
 			spec: importSpec("aks", importAKS, "kubeconfig", map[string]any{"source": "AzureServicePrincipal", "azure": map[string]any{
 				"tenantID": "11111111-2222-3333-4444-555555555555", "clientID": "11111111-2222-3333-4444-555555555555",
 				"clientSecretRef": map[string]any{"name": "a", "key": "b"}, "authorityHost": "http://login.example.org",
-			}}), want: "authorityHost is a URL that begins with https://",
+			}}), want: "it begins with https://",
 		},
 		"ListWithoutNames": {
 			reason: "A list has names.",

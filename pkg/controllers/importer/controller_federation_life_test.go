@@ -118,7 +118,7 @@ func TestAKSImportWithWorkloadIdentity(t *testing.T) {
 	imp := w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.Tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: fleetv1alpha1.HTTPSURL(w.Tokens.URL()),
 			WorkloadIdentity: &fleetv1alpha1.AzureWorkloadIdentity{ServiceAccountName: account},
 		},
 	}, entraID).imp

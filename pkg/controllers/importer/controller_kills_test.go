@@ -137,7 +137,7 @@ func (w *world) killedAKS(t *testing.T) life {
 	return w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.Tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: fleetv1alpha1.HTTPSURL(w.Tokens.URL()),
 			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "secret"},
 		},
 	}, entraID)

@@ -281,7 +281,7 @@ func TestAKSImportWithEntraID(t *testing.T) {
 	l := modern(t).aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: modern(t).Tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: fleetv1alpha1.HTTPSURL(modern(t).Tokens.URL()),
 			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: "principal", Key: "secret"},
 		},
 	}, entraID)

@@ -107,7 +107,7 @@ func TestEntraIDTokensThatAreRefused(t *testing.T) {
 			imp := w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 				Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 				Azure: &fleetv1alpha1.AzureServicePrincipal{
-					TenantID: tc.tenant, ClientID: tc.client, AuthorityHost: w.Tokens.URL(),
+					TenantID: tc.tenant, ClientID: tc.client, AuthorityHost: fleetv1alpha1.HTTPSURL(w.Tokens.URL()),
 					ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: secret.Name, Key: tc.key},
 				},
 			}, entraID).imp

@@ -57,14 +57,22 @@ type pluginRun struct {
 	digest string
 	data   []byte // The kubeconfig.
 	err    error
-	// next is when the credentials are read again, and last when they last were to be; zero for never.
-	next, last time.Time
+	// renewAt is when the credentials are read again, and renewedAt when they last were to be; zero for never.
+	renewAt, renewedAt time.Time
+}
+
+// renewal returns when the credentials last were to be read again.
+func (p pluginRun) renewal(now time.Time) time.Time {
+	if p.renewAt.IsZero() || now.Before(p.renewAt) {
+		return p.renewedAt
+	}
+	return p.renewAt
 }
 
 // answers reports whether a run is the answer for an access provider, instead of another one.
 func (p pluginRun) answers(digest string, now time.Time) bool {
 	age := now.Sub(p.at)
-	return p.digest == digest && (age < minRunInterval || p.err == nil && age < maxAnswerAge)
+	return p.digest == digest && p.renewal(now).Equal(p.renewedAt) && (age < minRunInterval || p.err == nil && age < maxAnswerAge)
 }
 
 func newPluginRunner(o Options) *pluginRunner {
@@ -108,7 +116,8 @@ func (r *pluginRunner) kubeconfig(ctx context.Context, nn types.NamespacedName, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs[nn] = pluginRun{
-		at: now, digest: a.digest, data: data, err: err, next: renewalTime(r.clock.Now(), expires), last: r.runs[nn].last,
+		at: now, digest: a.digest, data: data, err: err,
+		renewAt: renewalTime(r.clock.Now(), expires), renewedAt: latest.renewal(now),
 	}
 	return connection.Kubeconfig{Data: data}, err
 }
@@ -150,12 +159,7 @@ func renewalTime(now time.Time, expires *metav1.Time) time.Time {
 func (r *pluginRunner) version(profile types.NamespacedName) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	latest := r.runs[profile]
-	if !latest.next.IsZero() && !r.clock.Now().Before(latest.next) {
-		latest = pluginRun{last: latest.next}
-		r.runs[profile] = latest
-	}
-	return latest.last.Format(time.RFC3339Nano)
+	return r.runs[profile].renewal(r.clock.Now()).Format(time.RFC3339Nano)
 }
 
 func (r *pluginRunner) forget(profile types.NamespacedName) {

@@ -123,7 +123,7 @@ func TestWrites(t *testing.T) {
 		{Verb: "create", Resource: "selfsubjectreviews"}: 256,
 	}
 	if got := c.Writes(Work); got != 31 {
-		t.Errorf("A request that changes an object is a write, one that reads it or asks is none, and a lease is of another class: got %d, want 31", got)
+		t.Errorf("A review is no write, and a lease is of another class: got %d, want 31", got)
 	}
 	if got := c.Writes(Lease); got != 128 {
 		t.Errorf("To renew a lease is to write it: got %d, want 128", got)

@@ -129,7 +129,7 @@ func TestExchange(t *testing.T) {
 			}
 			if tc.azure {
 				e = azureExchange(&fleetv1alpha1.AzureServicePrincipal{
-					TenantID: uuid, ClientID: uuid, AuthorityHost: server.URL,
+					TenantID: uuid, ClientID: uuid, AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL),
 					WorkloadIdentity: &fleetv1alpha1.AzureWorkloadIdentity{ServiceAccountName: "shop-importer"},
 				})
 			}

@@ -377,7 +377,7 @@ func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request
 
 // EntraEndpoint is where a tenant's tokens are requested.
 func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
-	authority := cmp.Or(a.AuthorityHost, "https://login.microsoftonline.com")
+	authority := cmp.Or(string(a.AuthorityHost), "https://login.microsoftonline.com")
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
 }
 

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,28 +12,12 @@ import (
 	"path/filepath"
 
 	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
-	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/cluster-inventory-api/pkg/access"
 	"sigs.k8s.io/yaml"
 
 	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
-
-// config is the file format of sigs.k8s.io/cluster-inventory-api/pkg/access.
-type config struct {
-	Providers []provider `json:"providers"`
-}
-
-// provider is an access provider with its plugin.
-type provider struct {
-	Name       string                 `json:"name"`
-	ExecConfig clientcmdv1.ExecConfig `json:"execConfig"`
-	// ArgsPolicy and EnvPolicy are whether a profile adds arguments and variables.
-	ArgsPolicy string `json:"profileSourcedCLIArgsPolicy"`
-	EnvPolicy  string `json:"profileSourcedEnvVarsPolicy"`
-}
-
-// ignore is the only supported policy, and the default.
-const ignore = "Ignore"
 
 // Load reads the operator's file. Its plugins are run for the ClusterProfiles of the namespaces, and for no other.
 func Load(path string, namespaces []string) (*Plugins, error) {
@@ -51,8 +36,8 @@ func Load(path string, namespaces []string) (*Plugins, error) {
 	return p, nil
 }
 
-func parse(data []byte) ([]provider, error) {
-	var c config
+func parse(data []byte) ([]access.Provider, error) {
+	var c access.Config
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
 		return nil, err
 	}
@@ -62,7 +47,7 @@ func parse(data []byte) ([]provider, error) {
 	named := map[string]bool{}
 	for i := range c.Providers {
 		p := &c.Providers[i]
-		if err := p.validate(named[p.Name]); err != nil {
+		if err := validate(p, named[p.Name]); err != nil {
 			return nil, fmt.Errorf("provider %q: %w", p.Name, err)
 		}
 		named[p.Name] = true
@@ -70,19 +55,20 @@ func parse(data []byte) ([]provider, error) {
 	return c.Providers, nil
 }
 
-func (p *provider) validate(duplicate bool) error {
-	e := &p.ExecConfig
+func validate(p *access.Provider, duplicate bool) error {
+	e := cmp.Or(p.ExecConfig, &clientcmdapi.ExecConfig{})
 	_, missing := exec.LookPath(e.Command)
 	switch {
 	case p.Name == "" || duplicate:
 		return errors.New("its name is not unique")
 	case clusterprofile.IsReader(p.Name):
 		return errors.New("its Secrets are read without a plugin")
-	case p.ArgsPolicy != "" && p.ArgsPolicy != ignore, p.EnvPolicy != "" && p.EnvPolicy != ignore:
+	case cmp.Or(p.ProfileSourcedCLIArgsPolicy, access.ProfileSourcedCLIArgsPolicyIgnore) != access.ProfileSourcedCLIArgsPolicyIgnore,
+		cmp.Or(p.ProfileSourcedEnvVarsPolicy, access.ProfileSourcedEnvVarsPolicyIgnore) != access.ProfileSourcedEnvVarsPolicyIgnore:
 		return errors.New("arguments and variables of ClusterProfiles are never used: the policies must be Ignore")
 	case e.APIVersion != clientauthenticationv1.SchemeGroupVersion.String():
 		return fmt.Errorf("apiVersion is not %s", clientauthenticationv1.SchemeGroupVersion)
-	case e.InteractiveMode == clientcmdv1.AlwaysExecInteractiveMode:
+	case e.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode:
 		return errors.New("interactiveMode is Always, and there is no terminal")
 	case !filepath.IsAbs(e.Command):
 		return errors.New("command is not an absolute path")

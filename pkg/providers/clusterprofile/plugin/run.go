@@ -16,7 +16,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
-	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/cluster-inventory-api/pkg/access"
 
 	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
@@ -32,7 +33,7 @@ const (
 
 // Plugins are the programs of the operator's file, for the ClusterProfiles of some namespaces.
 type Plugins struct {
-	providers []provider
+	providers []access.Provider
 	places    map[string]places // By namespace.
 	limit     time.Duration
 }
@@ -56,12 +57,12 @@ func (p *Plugins) Names(namespace string) []string {
 func (p *Plugins) Run(
 	ctx context.Context, namespace, name string, cluster *clientauthenticationv1.Cluster,
 ) (*clientauthenticationv1.ExecCredentialStatus, error) {
-	i := slices.IndexFunc(p.providers, func(p provider) bool { return p.Name == name })
+	i := slices.IndexFunc(p.providers, func(p access.Provider) bool { return p.Name == name })
 	places, ok := p.places[namespace]
 	if !ok || i < 0 {
 		return nil, errors.New("it may not be run for this namespace")
 	}
-	e := &p.providers[i].ExecConfig
+	e := p.providers[i].ExecConfig
 	in := clientauthenticationv1.ExecCredential{TypeMeta: metav1.TypeMeta{Kind: kind, APIVersion: e.APIVersion}}
 	if e.ProvideClusterInfo {
 		in.Spec.Cluster = cluster
@@ -101,7 +102,7 @@ func parseAnswer(out []byte, apiVersion string) (*clientauthenticationv1.ExecCre
 
 // execute runs a program until the context ends, and returns what it writes. Its error output is dropped: it may hold a
 // token, and who writes the profile may choose its text.
-func execute(ctx context.Context, e *clientcmdv1.ExecConfig, info []byte) ([]byte, error) {
+func execute(ctx context.Context, e *clientcmdapi.ExecConfig, info []byte) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, e.Command, e.Args...) //nolint:gosec // The operator's file names it.
 	for _, v := range e.Env {
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)

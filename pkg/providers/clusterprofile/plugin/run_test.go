@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
-	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/cluster-inventory-api/pkg/access"
 )
 
 const (
@@ -30,9 +31,9 @@ const (
 // newPlugins returns a plugin "a" for the namespace fleet, which is a script for a shell without a PATH.
 func newPlugins(script string, change ...func(*Plugins)) *Plugins {
 	p := &Plugins{
-		providers: []provider{{Name: "a", ExecConfig: clientcmdv1.ExecConfig{
+		providers: []access.Provider{{Name: "a", ExecConfig: &clientcmdapi.ExecConfig{
 			APIVersion: apiVersion, Command: "/bin/sh", Args: []string{"-c", script, "sh", "operator"},
-			Env: []clientcmdv1.ExecEnvVar{{Name: "REGION", Value: "x"}}, ProvideClusterInfo: true,
+			Env: []clientcmdapi.ExecEnvVar{{Name: "REGION", Value: "x"}}, ProvideClusterInfo: true,
 		}}},
 		places: map[string]places{"fleet": newPlaces()}, limit: 20 * time.Second,
 	}
