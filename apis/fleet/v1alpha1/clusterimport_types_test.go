@@ -72,7 +72,7 @@ func TestClusterImportValidation(t *testing.T) {
 		},
 		"TokenWithoutSecret": {
 			reason: "A token has to be somewhere.",
-			spec:   importSpec("eks", importEKS, "kubeconfig", map[string]any{"source": "Token"}), want: "tokenSecretRef is required",
+			spec:   importSpec("eks", importEKS, "kubeconfig", map[string]any{"source": "Token"}), want: "source and tokenSecretRef disagree",
 		},
 		"SecretOfAnotherNamespace": {
 			reason: "A Secret is always one of the import's own namespace.",

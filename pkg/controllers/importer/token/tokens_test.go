@@ -152,7 +152,9 @@ func TestTokenErrorsHoldNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := AzureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL)}, []byte("hunter2"))
+	r := AzureRequest(&fleetv1alpha1.AzureServicePrincipal{
+		TenantID: "t", ClientID: "c", AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL),
+	}, []byte("hunter2"))
 	_, _, err = minted.Get(t.Context(), types.NamespacedName{}, r, freely)
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "400") {
 		t.Errorf("get(...): want an error with the status and without the secret, got %v", err)
@@ -198,7 +200,9 @@ func TestRefusingEndpointIsQueriedRarely(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	minted.Register(registry)
 	request := func(secret string) Request {
-		return AzureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL)}, []byte(secret))
+		return AzureRequest(&fleetv1alpha1.AzureServicePrincipal{
+			TenantID: "t", ClientID: "c", AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL),
+		}, []byte(secret))
 	}
 	key := types.NamespacedName{Namespace: "a", Name: "shop"}
 	look := func(secret string) error {
@@ -257,7 +261,9 @@ func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := AzureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL)}, []byte("secret"))
+	r := AzureRequest(&fleetv1alpha1.AzureServicePrincipal{
+		TenantID: "t", ClientID: "c", AuthorityHost: fleetv1alpha1.HTTPSURL(server.URL),
+	}, []byte("secret"))
 	var expires time.Time
 	for looks := 0; ; looks++ {
 		token, again, err := minted.Get(t.Context(), types.NamespacedName{Name: "shop"}, r, freely)
