@@ -598,7 +598,7 @@ func awaitNot(t *testing.T, address, unwanted string) {
 
 func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	err := testenv.Poll(t.Context(), time.Minute,
+	err := testenv.Poll(t.Context(), testenv.Patience,
 		func(context.Context) (bool, error) { return met(), nil })
 	if err != nil {
 		t.Fatalf("Not seen within a minute: %s", what)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -140,7 +139,7 @@ func testClient(t *testing.T) client.Client {
 func eventually(t *testing.T, what string, fn func() error) {
 	t.Helper()
 	var last error
-	err := testenv.Poll(t.Context(), 3*time.Minute, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 		last = fn()
 		return last == nil, nil
 	})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,7 +107,7 @@ const managersMessage = "managers.imports.masthead.dev"
 func answered(t *testing.T, reason string, refused bool, try func(context.Context) error) {
 	t.Helper()
 	var last error
-	if err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
+	if err := testenv.Poll(t.Context(), testenv.Patience, func(ctx context.Context) (bool, error) {
 		last = try(ctx)
 		return refused == (apierrors.IsForbidden(last) && strings.Contains(last.Error(), managersMessage)) && refused == (last != nil), nil
 	}); err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,7 +84,7 @@ func install(ctx context.Context) error {
 
 func waitEnforced(ctx context.Context) error {
 	var last error
-	err := testenv.Poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(ctx, testenv.Patience, func(ctx context.Context) (bool, error) {
 		last = takeover.Verify(ctx, hub, namespace)
 		if last != nil && !errors.Is(last, takeover.ErrNotEnforced) {
 			return false, last

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -241,7 +240,7 @@ func (h hub) uninstall(t *testing.T) {
 // hasItsService waits for the Service that an API server creates for itself, at some time after it is ready.
 func (h hub) hasItsService(t *testing.T) {
 	t.Helper()
-	err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), testenv.Patience, func(ctx context.Context) (bool, error) {
 		err := h.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, &corev1.Service{})
 		return err == nil, client.IgnoreNotFound(err)
 	})
@@ -254,7 +253,7 @@ func (h hub) hasItsService(t *testing.T) {
 func (h hub) hasNoMoreThan(t *testing.T, before map[string]string) {
 	t.Helper()
 	var left []string
-	err := testenv.Poll(t.Context(), 2*time.Minute, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 		now := h.everything(t)
 		maps.DeleteFunc(now, func(name, _ string) bool { return before[name] != "" })
 		left = slices.Sorted(maps.Keys(now))

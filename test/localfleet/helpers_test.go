@@ -6,7 +6,6 @@ package localfleet
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
@@ -14,7 +13,7 @@ import (
 // eventually fails the test if the condition does not become true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := testenv.Poll(t.Context(), 3*time.Minute, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 		return condition(), nil
 	})
 	if err != nil {

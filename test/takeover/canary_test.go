@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -114,7 +113,7 @@ func newCanaryRow(t *testing.T, name, cluster string, policies, verified bool) *
 
 func (c *canaryRow) eventually(what string, check func(context.Context) (bool, error)) {
 	c.t.Helper()
-	if err := testenv.Poll(c.t.Context(), 4*time.Minute, check); err != nil {
+	if err := testenv.Poll(c.t.Context(), testenv.Patience, check); err != nil {
 		c.t.Fatalf("%s: %v: %v", what, err, c.imp.Status.Conditions)
 	}
 }

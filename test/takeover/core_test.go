@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -378,7 +377,7 @@ func (r *coreRow) waitCondition(object *unstructured.Unstructured, conditionType
 func (r *coreRow) waitFor(what string, check func(context.Context) (bool, string)) {
 	r.t.Helper()
 	last := ""
-	if err := testenv.Poll(r.t.Context(), 5*time.Minute, func(ctx context.Context) (bool, error) {
+	if err := testenv.Poll(r.t.Context(), testenv.Patience, func(ctx context.Context) (bool, error) {
 		var ok bool
 		ok, last = check(ctx)
 		return ok, nil

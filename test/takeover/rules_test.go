@@ -7,7 +7,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -191,7 +190,7 @@ func newTenant(t *testing.T) client.Client {
 	// The authorizer knows the binding only a moment later.
 	granted := &unstructured.UnstructuredList{}
 	granted.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"})
-	if err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
+	if err := testenv.Poll(t.Context(), testenv.Patience, func(ctx context.Context) (bool, error) {
 		return c.List(ctx, granted) == nil, nil
 	}); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -149,7 +148,7 @@ func (s scope) waitEnforced(t *testing.T, without ...string) {
 	}
 	for kind, forbid := range canaries {
 		var last error
-		if err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
+		if err := testenv.Poll(t.Context(), testenv.Patience, func(ctx context.Context) (bool, error) {
 			canary := s.object(t, kind, "canary")
 			forbid(canary)
 			last = hub.Create(ctx, canary, client.DryRunAll)

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -82,7 +81,7 @@ func TestDefinitionInstallsWithEveryClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			var last error
-			err := testenv.Poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
+			err := testenv.Poll(t.Context(), testenv.Patience, func(ctx context.Context) (bool, error) {
 				last = kubectl(ctx, "get", "applications", "--all-namespaces")
 				return last == nil, nil
 			})

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
@@ -301,14 +301,11 @@ func (f *Fixture) Offer() {
 	}
 }
 
-// servedPatience is how long a workload cluster may take to serve a claim kind, which it needs before a test begins. It
-// is longer than patience: on a busy machine an API server alone can take a minute to serve a new kind.
-const servedPatience = 4 * time.Minute
-
-// WaitForServed waits until the workload cluster serves the claim kind.
+// WaitForServed waits until the workload cluster serves the claim kind, which it needs before a test begins: not for the
+// controller alone, but for an API server.
 func (f *Fixture) WaitForServed() {
 	f.T.Helper()
 	setup := f.Case
-	setup.Patience = servedPatience
+	setup.Patience = testenv.Patience
 	setup.Within("the workload cluster serves the claim kind", func() error { return f.Workload.List(f.Ctx, f.NewClaimList()) })
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -115,7 +114,7 @@ func remove(t *testing.T, object *unstructured.Unstructured) {
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
 	last := ""
-	if err := testenv.Poll(context.WithoutCancel(t.Context()), 2*time.Minute, func(context.Context) (bool, error) {
+	if err := testenv.Poll(context.WithoutCancel(t.Context()), testenv.Patience, func(context.Context) (bool, error) {
 		var ok bool
 		ok, last = check()
 		return ok, nil

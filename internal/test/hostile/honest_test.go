@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,7 +112,7 @@ func TestHonestFillsInformers(t *testing.T) {
 	defer func() { cancel(); <-done }()
 	holds := func(want int) {
 		t.Helper()
-		err := testenv.Poll(t.Context(), time.Minute, func(context.Context) (bool, error) {
+		err := testenv.Poll(t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 			return informer.HasSynced() && len(informer.GetStore().ListKeys()) == want, nil
 		})
 		if err != nil {

@@ -157,7 +157,7 @@ func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 			}
 		})
 	}
-	err := testenv.Poll(t.Context(), time.Minute, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 		return runtime.NumGoroutine() <= before, nil
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 				}
 				done <- err
 			}()
-			err = testenv.Poll(t.Context(), time.Minute, func(context.Context) (bool, error) {
+			err = testenv.Poll(t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 				return s.Connections() > 0, nil
 			})
 			if err != nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -152,7 +151,7 @@ func (h *Hub) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 		return fmt.Errorf("cannot create a ClusterRole: %w", err)
 	}
 	// A policy is enforced a moment after it was created.
-	return testenv.Poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {
+	return testenv.Poll(ctx, testenv.Patience, func(ctx context.Context) (bool, error) {
 		return takeover.Verify(ctx, h.Client, metav1.NamespaceDefault) == nil, nil
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +28,7 @@ import (
 func Eventually(tb testing.TB, what string, check func() (bool, string)) {
 	tb.Helper()
 	last := ""
-	if err := testenv.Poll(tb.Context(), 4*time.Minute, func(context.Context) (bool, error) {
+	if err := testenv.Poll(tb.Context(), testenv.Patience, func(context.Context) (bool, error) {
 		var ok bool
 		ok, last = check()
 		return ok, nil

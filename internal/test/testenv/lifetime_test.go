@@ -53,7 +53,7 @@ func TestServersEndWithTests(t *testing.T) {
 		_, err := os.Stat(folder)
 		return !runs(server) && os.IsNotExist(err), nil
 	}
-	if err := Poll(t.Context(), patience, left); err != nil {
+	if err := Poll(t.Context(), Patience, left); err != nil {
 		t.Errorf("The server still runs (%t), or its folder is still there: %v", runs(server), err)
 	}
 }

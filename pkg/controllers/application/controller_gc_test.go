@@ -214,7 +214,7 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 		}
 		app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-		deleted <- errors.Join(err, testenv.Poll(f.Ctx, time.Minute, func(context.Context) (bool, error) {
+		deleted <- errors.Join(err, testenv.Poll(f.Ctx, testenv.Patience, func(context.Context) (bool, error) {
 			return w.Application(key) == nil, nil
 		}))
 	})

@@ -227,7 +227,7 @@ func (h *reportHub) report(cluster string) *fleetv1alpha1.ApplicationReport {
 func (h *reportHub) wait(what, cluster string, met func(*fleetv1alpha1.ApplicationReport) bool) *fleetv1alpha1.ApplicationReport {
 	h.t.Helper()
 	var r *fleetv1alpha1.ApplicationReport
-	err := testenv.Poll(h.t.Context(), time.Minute, func(context.Context) (bool, error) {
+	err := testenv.Poll(h.t.Context(), testenv.Patience, func(context.Context) (bool, error) {
 		r = h.report(cluster)
 		return met(r), nil
 	})
