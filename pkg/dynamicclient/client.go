@@ -9,34 +9,60 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-
-	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// New returns a dynamic client like dynamic.NewForConfigAndClient, with guarded decoders.
-func New(config *rest.Config, httpClient *http.Client, g *guard.Guard) (dynamic.Interface, error) {
+// Objects is a dynamic client with watches that its caller reads.
+type Objects interface {
+	dynamic.Interface
+	Streamer
+}
+
+// Metadata is a metadata client with watches that its caller reads.
+type Metadata interface {
+	metadata.Interface
+	Streamer
+}
+
+// New returns a dynamic client like dynamic.NewForConfigAndClient.
+func New(config *rest.Config, httpClient *http.Client) (Objects, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = codecs{config.NegotiatedSerializer}
-	client, err := newREST(config, httpClient, g)
+	watches, err := newStreamer(config, httpClient, runtime.ContentTypeJSON)
 	if err != nil {
 		return nil, err
 	}
-	return dynamic.New(client), nil
-}
-
-// newREST returns a REST client for absolute paths, with the guarded codecs of config.
-func newREST(config *rest.Config, httpClient *http.Client, g *guard.Guard) (rest.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = guardedCodecs{config.NegotiatedSerializer, g}
-	config.GroupVersion = nil
-	// Requests use absolute paths, but the REST client requires a value.
-	config.APIPath = "/unused"
+	config.GroupVersion, config.APIPath = nil, "/unused"
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a REST client: %w", err)
 	}
-	return client, nil
+	return struct {
+		dynamic.Interface
+		Streamer
+	}{dynamic.New(client), watches}, nil
+}
+
+// acceptMetadata requests the metadata of objects in JSON.
+const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// NewMetadata returns a metadata client like metadata.NewForConfigAndClient.
+func NewMetadata(config *rest.Config, httpClient *http.Client) (Metadata, error) {
+	client, err := metadata.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a client: %w", err)
+	}
+	config = metadata.ConfigFor(config)
+	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	watches, err := newStreamer(config, httpClient, acceptMetadata)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		metadata.Interface
+		Streamer
+	}{client, watches}, nil
 }
 
 // codecs are those of client-go's dynamic client, except for JSON.

@@ -40,10 +40,10 @@ func TestObjectsThatWereNotSelectedAreDropped(t *testing.T) {
 				Namespace: forged.GetNamespace(), Name: "x", UID: "1", ResourceVersion: "5", Labels: tc.labels,
 			}}
 			for how, put := range map[string]func(*store) error{
-				"list":     func(s *store) error { return s.Replace([]any{forged.DeepCopy()}, "6") },
-				"event":    func(s *store) error { _ = s.Replace(nil, "4"); return s.Add(forged.DeepCopy()) },
-				"observed": func(s *store) error { _ = s.Replace(nil, "4"); s.observe(forged.DeepCopy()); return nil },
-				"metadata": func(s *store) error { return s.Replace([]any{metadata.DeepCopy()}, "6") },
+				"list":     func(s *store) error { return s.replace(s.itemsFor(forged.DeepCopy()), "6") },
+				"event":    func(s *store) error { _ = s.replace(nil, "4"); s.update(forged.DeepCopy()); return nil },
+				"observed": func(s *store) error { _ = s.replace(nil, "4"); s.observe(forged.DeepCopy()); return nil },
+				"metadata": func(s *store) error { return s.replace(s.itemsFor(metadata.DeepCopy()), "6") },
 			} {
 				s := newStore(kind, func(Event) {}, func() {})
 				if err := put(s); err != nil {
@@ -88,10 +88,10 @@ func TestForgedItemsAreOfTheRequestedKindOrDropped(t *testing.T) {
 				Namespace: tc.namespace, Name: tc.item, UID: "1", ResourceVersion: "5",
 			}}
 			for how, put := range map[string]func(*store) error{
-				"list":     func(s *store) error { return s.Replace([]any{forged.DeepCopy()}, "6") },
-				"event":    func(s *store) error { _ = s.Replace(nil, "4"); return s.Add(forged.DeepCopy()) },
-				"observed": func(s *store) error { _ = s.Replace(nil, "4"); s.observe(forged.DeepCopy()); return nil },
-				"metadata": func(s *store) error { return s.Replace([]any{metadata.DeepCopy()}, "6") },
+				"list":     func(s *store) error { return s.replace(s.itemsFor(forged.DeepCopy()), "6") },
+				"event":    func(s *store) error { _ = s.replace(nil, "4"); s.update(forged.DeepCopy()); return nil },
+				"observed": func(s *store) error { _ = s.replace(nil, "4"); s.observe(forged.DeepCopy()); return nil },
+				"metadata": func(s *store) error { return s.replace(s.itemsFor(metadata.DeepCopy()), "6") },
 			} {
 				s := newStore(kind, func(Event) {}, func() {})
 				if err := put(s); err != nil {

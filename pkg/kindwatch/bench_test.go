@@ -5,12 +5,15 @@ package kindwatch
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/json"
 )
 
@@ -39,26 +42,23 @@ func decoded(tb testing.TB, text []byte) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// streamed lists objects as the reflector does, and returns the store that has what is kept of them: app says of what,
+// streamed lists objects as a watch with initial events does, and returns the store that has what is kept of them: app says of what,
 // by being not empty.
 func streamed(tb testing.TB, n int, app func(i int) string) *store {
 	tb.Helper()
 	s := newStore(configMaps, func(Event) {}, func() {})
 	s.reduce = reduceToNote
-	transform, temporary := s.Transformer(), map[string]any{}
+	all := map[types.NamespacedName]*item{}
 	for i := range n {
-		u := decoded(tb, deployment(i, app(i)))
-		got, err := transform(u)
+		got, err := s.arrive(decoded(tb, deployment(i, app(i))))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		temporary[u.GetNamespace()+"/"+u.GetName()] = got
+		if got.kept() {
+			all[got.Key] = got
+		}
 	}
-	items := make([]any, 0, n)
-	for _, i := range temporary {
-		items = append(items, i)
-	}
-	if err := s.Replace(items, "100000"); err != nil {
+	if err := s.replace(slices.Collect(maps.Values(all)), "100000"); err != nil {
 		tb.Fatal(err)
 	}
 	return s
@@ -133,10 +133,9 @@ func BenchmarkArriving(b *testing.B) {
 		b.Run("DecodeAndReduce/"+name, func(b *testing.B) {
 			s := newStore(configMaps, func(Event) {}, func() {})
 			s.reduce = reduceToNote
-			transform := s.Transformer()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := transform(decoded(b, text)); err != nil {
+				if _, err := s.arrive(decoded(b, text)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -154,10 +153,9 @@ func BenchmarkArrivingMetadata(b *testing.B) {
 			}
 			s := newStore(configMaps, func(Event) {}, func() {})
 			s.reduce = reduceToNote
-			transform := s.Transformer()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := transform(&m); err != nil {
+				if _, err := s.arrive(&m); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -211,9 +209,7 @@ func BenchmarkEqualUpdate(b *testing.B) {
 	for b.Loop() {
 		i++
 		u.SetResourceVersion(strconv.Itoa(i))
-		if err := s.Update(u); err != nil {
-			b.Fatal(err)
-		}
-		s.UpdateResourceVersion(strconv.Itoa(i))
+		s.update(u)
+		s.reachedVersion(strconv.Itoa(i))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/limits"
@@ -96,7 +95,7 @@ func (b *allowance) charge() error { return b.holder.Hold(b.bytes + b.arriving) 
 // arrive updates the size of the list in progress.
 func (b *allowance) arrive(m *meter) error {
 	const perPassed = 100
-	b.arriving = m.bytes + m.passed*perPassed + m.names
+	b.arriving = m.bytes + m.passed*perPassed
 	return b.charge()
 }
 
@@ -111,7 +110,7 @@ func (b *allowance) admits(m *meter) error {
 	switch {
 	case b.listed >= 0 && m.passed > b.listed:
 		return errTooMany
-	case !b.fits(int64(len(m.sizes)), m.bytes+m.names):
+	case !b.fits(int64(len(m.sizes)), m.bytes):
 		return errTooLarge
 	}
 	return b.arrive(m)
@@ -126,8 +125,8 @@ type meter struct {
 	pages int
 	bytes int64
 
-	// passed is how many objects were not kept, and names the bytes of their names beyond the usual length.
-	passed, names int64
+	// passed is how many objects were not kept.
+	passed int64
 }
 
 func newMeter() meter { return meter{sizes: map[types.NamespacedName]int64{}} }
@@ -137,15 +136,6 @@ func (m *meter) reset() { *m = newMeter() }
 func (m *meter) add(key types.NamespacedName, size int64) {
 	m.bytes += size - m.sizes[key]
 	m.sizes[key] = size
-}
-
-// pass counts an object of a stream that is not kept. Its name may be invalid.
-func (m *meter) pass(sent any) {
-	const usual = 64
-	m.passed++
-	if o, ok := sent.(metav1.Object); ok {
-		m.names += max(0, int64(len(o.GetNamespace())+len(o.GetName()))-usual)
-	}
 }
 
 // page counts a page. Names of objects have no slash.

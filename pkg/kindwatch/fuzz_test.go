@@ -56,8 +56,8 @@ func FuzzObject(f *testing.F) {
 				kept(t, s, records)
 			}
 		}
-		send(func(obj any) error { return s.Replace([]any{obj, obj}, "4") })
-		send(s.Update)
+		send(func(obj any) error { return s.replace(s.itemsFor(obj, obj), "4") })
+		send(func(obj any) error { s.update(obj); return nil })
 		send(func(obj any) error {
 			if u, ok := obj.(*unstructured.Unstructured); ok {
 				s.observe(u)
@@ -65,13 +65,13 @@ func FuzzObject(f *testing.F) {
 			return nil
 		})
 		send(func(obj any) error {
-			i, err := s.Transformer()(obj)
-			if err != nil {
+			i, err := s.arrive(obj)
+			if err != nil || i == nil || !i.kept() {
 				return err
 			}
-			return s.Replace([]any{i}, "5")
+			return s.replace([]*item{i}, "5")
 		})
-		send(s.Delete)
+		send(func(obj any) error { s.delete(obj); return nil })
 	})
 }
 

@@ -36,7 +36,7 @@ func TestObjectsOfANamespaceAreThoseOfTheList(t *testing.T) {
 		slices.Sort(found)
 		return found
 	}
-	if err := s.Replace(nil, "0"); err != nil {
+	if err := s.replace(nil, "0"); err != nil {
 		t.Fatal(err)
 	}
 	for range 3000 {
@@ -47,13 +47,13 @@ func TestObjectsOfANamespaceAreThoseOfTheList(t *testing.T) {
 			for i := range all {
 				all[i] = some()
 			}
-			err = s.Replace(all, strconv.Itoa(version))
+			err = s.replace(s.itemsFor(all...), strconv.Itoa(version))
 		case 1, 2, 3:
-			err = s.Delete(some())
+			s.delete(some())
 		case 4, 5:
 			s.observe(some())
 		default:
-			err = s.Update(some())
+			s.update(some())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -22,13 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 )
 
 var config *rest.Config
@@ -92,17 +91,38 @@ func (r *recorder) len() int {
 	return len(r.events)
 }
 
+// itemsFor returns the items of what a list has.
+func (s *store) itemsFor(objs ...any) (items []*item) {
+	for _, obj := range objs {
+		if i, ok := s.convert(obj); ok && i.kept() {
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// clients returns the clients of a Watcher.
+func clients(t testing.TB, cfg *rest.Config) (dynamicclient.Objects, dynamicclient.Metadata) {
+	t.Helper()
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := dynamicclient.New(cfg, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata, err := dynamicclient.NewMetadata(cfg, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects, metadata
+}
+
 // start runs a Watcher for the length of a test and returns how to end it earlier.
 func start(t *testing.T, cfg *rest.Config, handler func(Event), change ...func(*Options)) (*Watcher, func()) {
 	t.Helper()
-	dyn, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, err := metadata.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dyn, meta := clients(t, cfg)
 	o := Options{Client: dyn, MetadataClient: meta, Handler: handler}
 	for _, c := range change {
 		c(&o)

@@ -14,7 +14,7 @@ import (
 func TestWhatIsObservedIsCharged(t *testing.T) {
 	s := newStore(configMaps, func(Event) {}, func() {})
 	s.budget.perKind = Limit{Objects: 10, Bytes: 1 << 20}
-	if err := s.Replace([]any{object("known", "1", "5")}, "5"); err != nil {
+	if err := s.replace(s.itemsFor(object("known", "1", "5")), "5"); err != nil {
 		t.Fatal(err)
 	}
 	const never = "18446744073709551615"
@@ -26,14 +26,14 @@ func TestWhatIsObservedIsCharged(t *testing.T) {
 	if s.budget.objects > 10 || s.budget.bytes > 1<<20 || len(s.observed.items) > 6 || len(s.observed.items) == 0 {
 		t.Errorf("Want no more than the budget, got %d objects of %d bytes, of which %d were observed.", s.budget.objects, s.budget.bytes, len(s.observed.items))
 	}
-	if err := s.Replace([]any{object("known", "1", "5")}, "6"); err != nil {
+	if err := s.replace(s.itemsFor(object("known", "1", "5")), "6"); err != nil {
 		t.Errorf("A list that fits is kept beside what was observed: %v.", err)
 	}
 	counted := s.known.bytes() + s.observed.bytes()
 	if s.budget.bytes != counted {
 		t.Errorf("Want %d bytes to be counted, got %d.", counted, s.budget.bytes)
 	}
-	s.UpdateResourceVersion("18446744073709551616")
+	s.reachedVersion("18446744073709551616")
 	if len(s.observed.items) > 0 || s.budget.objects != 1 || s.budget.bytes != s.known.bytes() {
 		t.Errorf("Want what the watch has reached to be given back, got %d objects of %d bytes.", s.budget.objects, s.budget.bytes)
 	}
@@ -44,7 +44,7 @@ func TestWhatIsObservedIsCharged(t *testing.T) {
 func TestAnswersAboutOtherObjectsAreNotObserved(t *testing.T) {
 	s := newStore(configMaps, func(Event) {}, func() {})
 	w := &Watcher{kinds: map[Kind]*subscription{configMaps: {kindWatch: &kindWatch{store: s}}}}
-	if err := s.Replace(nil, "1"); err != nil {
+	if err := s.replace(nil, "1"); err != nil {
 		t.Fatal(err)
 	}
 	written := objectKey(object("written", "u", "2"))
@@ -64,7 +64,7 @@ func TestAnswersAboutOtherObjectsAreNotObserved(t *testing.T) {
 // of what was observed looked through.
 func TestManyObservedAreForgottenInTheEnd(t *testing.T) {
 	s := newStore(configMaps, func(Event) {}, func() {})
-	if err := s.Replace(nil, "1"); err != nil {
+	if err := s.replace(nil, "1"); err != nil {
 		t.Fatal(err)
 	}
 	const many = 1000
@@ -72,7 +72,7 @@ func TestManyObservedAreForgottenInTheEnd(t *testing.T) {
 		s.observe(object(fmt.Sprint("a", i), "u", fmt.Sprint(10+i)))
 	}
 	for i := range many {
-		s.UpdateResourceVersion(fmt.Sprint(10 + many + i))
+		s.reachedVersion(fmt.Sprint(10 + many + i))
 	}
 	if n := len(s.observed.items); n != 0 {
 		t.Errorf("Want none to be left, got %d.", n)

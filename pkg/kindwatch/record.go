@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -57,12 +55,6 @@ type item struct {
 // kept reports whether the item has an object or a record.
 func (i *item) kept() bool { return i != nil && (i.object != nil || i.Record != nil) }
 
-// GetObjectKind implements runtime.Object, so that a list of items can stand for a list of objects.
-func (*item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject implements runtime.Object.
-func (i *item) DeepCopyObject() runtime.Object { return i }
-
 // sameAs reports whether replacing another item of the same object by this one is no change. An object changes only
 // with its resource version. A record can change without it, since Reduce may decide differently.
 func (i *item) sameAs(other *item) bool {
@@ -97,13 +89,9 @@ func newConverter(kind Kind) converter {
 	return converter{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
 }
 
-// convert converts an object from a server to an item. It returns false for what cannot be an object of the kind, for
-// what the selector does not match, and for an item that it made earlier and that has neither object nor record. A
-// server that honours selectors sends no unmatched objects.
+// convert converts an object from a server to an item. It returns false for what cannot be an object of the kind, and
+// for what the selector does not match. A server that honours selectors sends no unmatched objects.
 func (h converter) convert(obj any) (*item, bool) {
-	if i, ok := obj.(*item); ok {
-		return i, i.kept()
-	}
 	if h.kind.LabelSelector != "" {
 		// The stored form may lack the labels.
 		if o, ok := obj.(metav1.Object); !ok || !h.selects(o.GetLabels()) {

@@ -91,64 +91,63 @@ func TestRecordEvents(t *testing.T) {
 	}{
 		"Added": {
 			reason: "What becomes a candidate is new, whether or not the object is.",
-			happen: func(s *store) error { return s.Update(noted("b", "2", "11", "shop", "x")) },
+			happen: func(s *store) error { s.update(noted("b", "2", "11", "shop", "x")); return nil },
 			want:   []string{"Added b/2@11 shop=x"}, version: "8",
 		},
 		"Changed": {
 			reason:  "A record that says something else is an update.",
-			happen:  func(s *store) error { return s.Update(noted("a", "1", "11", "shop", "new")) },
+			happen:  func(s *store) error { s.update(noted("a", "1", "11", "shop", "new")); return nil },
 			want:    []string{"Updated a/1@11 shop=new was shop=old"},
 			version: "11",
 		},
 		"Equal": {
 			reason:  "A change that the record does not show is not reported, but the version is kept.",
-			happen:  func(s *store) error { return s.Update(noted("a", "1", "11", "shop", "old")) },
+			happen:  func(s *store) error { s.update(noted("a", "1", "11", "shop", "old")); return nil },
 			version: "11",
 		},
 		"Left": {
 			reason: "An object that is no candidate any more is gone, and what is reported is what was known.",
-			happen: func(s *store) error { return s.Update(noted("a", "1", "11", "", "new")) },
+			happen: func(s *store) error { s.update(noted("a", "1", "11", "", "new")); return nil },
 			want:   []string{"Deleted a/1@8 shop=old"},
 		},
 		"Replaced": {
 			reason:  "Another object of the same name is not an update of the first.",
-			happen:  func(s *store) error { return s.Update(noted("a", "2", "11", "shop", "old")) },
+			happen:  func(s *store) error { s.update(noted("a", "2", "11", "shop", "old")); return nil },
 			want:    []string{"Deleted a/1@8 shop=old relisted", "Added a/2@11 shop=old"},
 			version: "11",
 		},
 		"Deleted": {
 			reason: "The end of an object is the end of its record.",
-			happen: func(s *store) error { return s.Delete(noted("a", "1", "11", "shop", "new")) },
+			happen: func(s *store) error { s.delete(noted("a", "1", "11", "shop", "new")); return nil },
 			want:   []string{"Deleted a/1@8 shop=old"},
 		},
 		"PassedBy": {
 			reason: "What is no candidate comes and goes without a word.",
 			happen: func(s *store) error {
-				if err := s.Add(noted("b", "2", "11", "", "x")); err != nil {
-					return err
-				}
-				return s.Delete(noted("b", "2", "12", "", "x"))
+				s.update(noted("b", "2", "11", "", "x"))
+				s.delete(noted("b", "2", "12", "", "x"))
+				return nil
 			},
 			version: "8",
 		},
 		"ListedAgain": {
 			reason:  "A list that brings the same says nothing new.",
-			happen:  func(s *store) error { return s.Replace([]any{noted("a", "1", "11", "shop", "old")}, "12") },
+			happen:  func(s *store) error { return s.replace(s.itemsFor(noted("a", "1", "11", "shop", "old")), "12") },
 			version: "11",
 		},
 		"ListedWithout": {
 			reason: "What a list does not have is gone.",
-			happen: func(s *store) error { return s.Replace(nil, "12") },
+			happen: func(s *store) error { return s.replace(nil, "12") },
 			want:   []string{"Deleted a/1@8 shop=old relisted"},
 		},
 		"ListedAsNoCandidate": {
 			reason: "So is what a list has, but is no candidate any more.",
-			happen: func(s *store) error { return s.Replace([]any{noted("a", "1", "11", "", "old")}, "12") },
+			happen: func(s *store) error { return s.replace(s.itemsFor(noted("a", "1", "11", "", "old")), "12") },
 			want:   []string{"Deleted a/1@8 shop=old relisted"},
 		},
 		"ListedReplaced": {
 			reason:  "A list tells another object of the same name, too.",
-			happen:  func(s *store) error { return s.Replace([]any{noted("a", "2", "11", "shop", "old")}, "12") },
+			happen:  func(s *store) error { return s.replace(s.itemsFor(noted("a", "2", "11", "shop", "old")), "12") },
 			want:    []string{"Deleted a/1@8 shop=old relisted", "Added a/2@11 shop=old"},
 			version: "11",
 		},
@@ -156,7 +155,7 @@ func TestRecordEvents(t *testing.T) {
 			reason: "What is made of objects can change without them.",
 			happen: func(s *store) error {
 				s.reduce = func(Kind, *unstructured.Unstructured) (Record, bool) { return note{"shop", "otherwise"}, true }
-				return s.Replace([]any{noted("a", "1", "8", "shop", "old")}, "12")
+				return s.replace(s.itemsFor(noted("a", "1", "8", "shop", "old")), "12")
 			},
 			want:    []string{"Updated a/1@8 shop=otherwise was shop=old"},
 			version: "8",
@@ -165,7 +164,8 @@ func TestRecordEvents(t *testing.T) {
 			reason: "What was written here is reported as such.",
 			happen: func(s *store) error {
 				s.observe(noted("a", "1", "11", "shop", "mine"))
-				return s.Update(noted("a", "1", "11", "shop", "mine"))
+				s.update(noted("a", "1", "11", "shop", "mine"))
+				return nil
 			},
 			want:    []string{"Updated a/1@11 shop=mine was shop=old echo"},
 			version: "11",
@@ -174,14 +174,15 @@ func TestRecordEvents(t *testing.T) {
 			reason: "So is an object that was made no candidate here.",
 			happen: func(s *store) error {
 				s.observe(noted("a", "1", "11", "", "old"))
-				return s.Update(noted("a", "1", "11", "", "old"))
+				s.update(noted("a", "1", "11", "", "old"))
+				return nil
 			},
 			want: []string{"Deleted a/1@8 shop=old echo"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, events := notes()
-			if err := s.Replace([]any{noted("a", "1", "8", "shop", "old")}, "10"); err != nil {
+			if err := s.replace(s.itemsFor(noted("a", "1", "8", "shop", "old")), "10"); err != nil {
 				t.Fatal(err)
 			}
 			*events = nil
@@ -217,20 +218,20 @@ func TestObservedRecords(t *testing.T) {
 		"New":     {reason: "What was created is found.", observe: noted("0", "9", "12", "shop", ""), shop: "0@12 a@8"},
 		"CaughtUp": {
 			reason: "The watch is believed as soon as it has come that far.", observe: noted("a", "1", "12", "", ""),
-			then: func(s *store) error { return s.Update(noted("a", "1", "13", "shop", "")) }, shop: "a@13",
+			then: func(s *store) error { s.update(noted("a", "1", "13", "shop", "")); return nil }, shop: "a@13",
 		},
 		"StillBehind": {
 			reason: "An event from before the write does not hide the write.", observe: noted("a", "1", "12", "", ""),
-			then: func(s *store) error { return s.Update(noted("a", "1", "11", "shop", "")) },
+			then: func(s *store) error { s.update(noted("a", "1", "11", "shop", "")); return nil },
 		},
 		"Passed": {
 			reason: "A watch that has come further knows better.", observe: noted("a", "1", "12", "bank", ""),
-			then: func(s *store) error { s.UpdateResourceVersion("20"); return nil }, shop: "a@8",
+			then: func(s *store) error { s.reachedVersion("20"); return nil }, shop: "a@8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := notes()
-			if err := s.Replace([]any{noted("a", "1", "8", "shop", "")}, "10"); err != nil {
+			if err := s.replace(s.itemsFor(noted("a", "1", "8", "shop", "")), "10"); err != nil {
 				t.Fatal(err)
 			}
 			s.observe(tc.observe)
@@ -302,15 +303,15 @@ func TestIndexIsWhatFollowsFromTheRecords(t *testing.T) {
 		var err error
 		switch random.IntN(10) {
 		case 0:
-			err = s.Replace([]any{some(), some(), some(), some()}, strconv.Itoa(version))
+			err = s.replace(s.itemsFor(some(), some(), some(), some()), strconv.Itoa(version))
 		case 1, 2:
-			err = s.Delete(some())
+			s.delete(some())
 		case 3:
-			s.UpdateResourceVersion(strconv.Itoa(version))
+			s.reachedVersion(strconv.Itoa(version))
 		case 4:
 			s.observe(some())
 		default:
-			err = s.Update(some())
+			s.update(some())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -344,8 +345,8 @@ func TestWhatIsNotKeptCountsByNumberOnly(t *testing.T) {
 			}
 			s.listing()
 			for i := range n {
-				got, err := s.Transformer()(tc.bring(i))
-				if i, ok := got.(*item); err == nil && (!ok || i.kept() && i.object != nil) {
+				got, err := s.arrive(tc.bring(i))
+				if err == nil && got != nil && got.kept() && got.object != nil {
 					t.Fatalf("want no object to be held, got %v", got)
 				}
 				if err != nil {

@@ -14,8 +14,6 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
@@ -33,7 +31,7 @@ const pokesAtOnce = 5
 // errRelist ends an attempt in order to list everything again.
 var errRelist = errors.New("the kind is listed again")
 
-// kindWatch is the reflector of one kind, its retry state, and its store.
+// kindWatch lists and watches one kind: its retry state, and its store.
 type kindWatch struct {
 	kind  Kind
 	o     *Options
@@ -50,7 +48,7 @@ type kindWatch struct {
 	// telling is held while an event is reported, so that turning stale is reported in order. It is taken before mu.
 	telling sync.Mutex
 
-	// timing tracks the timer goroutines: for staleness and for the reflector's back-off.
+	// timing tracks the timer goroutines of staleness.
 	timing sync.WaitGroup
 
 	mu     sync.Mutex
@@ -61,10 +59,8 @@ type kindWatch struct {
 	blind chan struct{}
 	ended bool
 
-	// abort ends the current attempt, over is closed when it ends, and leave releases its slot at the gate; nil once its
-	// list has released it.
+	// abort ends the current attempt, and leave releases its slot at the gate; nil once its list has released it.
 	abort context.CancelCauseFunc
-	over  <-chan struct{}
 	leave func()
 	// broken means that the handler panicked during the current attempt, of which nothing more is reported.
 	broken bool
@@ -74,8 +70,8 @@ type kindWatch struct {
 	message string
 	trouble trouble
 
-	// watching is the watch that the reflector began last. Only the goroutine of the attempt uses it.
-	watching watch.Interface
+	// at is where the next attempt begins. Only the goroutine of the kind uses it.
+	at position
 
 	// begun and listed are the generations of Reduce when the current or last list began, and when the last complete list
 	// began.
@@ -148,39 +144,28 @@ func (k *kindWatch) evict(why error) {
 }
 
 // attempt lists and watches once, and returns why that ended. leave releases the slot at the gate.
-func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) error {
+func (k *kindWatch) attempt(ctx context.Context, leave func()) error {
 	defer leave()
 	attempt, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	k.mu.Lock()
-	k.abort, k.over, k.leave = abort, attempt.Done(), leave
-	if k.o.Generation != nil {
+	k.abort, k.leave = abort, leave
+	if k.o.Generation != nil && !k.at.listed {
 		k.begun = k.o.Generation()
 	}
 	k.mu.Unlock()
-	err := k.o.Guard.Run("watching a kind", func() error { return reflector.ListAndWatchWithContext(attempt) })
-	k.stopWatching()
+	err := k.o.Guard.Run("watching a kind", func() error { return k.listAndWatch(attempt) })
 	// From now on endAttempt returns false.
 	k.mu.Lock()
 	k.abort, k.broken = nil, false
 	k.mu.Unlock()
-	if panicked(err) {
-		return err
+	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil && !panicked(err) {
+		err = cause
 	}
-	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
-		return cause
+	if !isResumable(err) {
+		k.at = position{}
 	}
 	return err
-}
-
-// stopWatching stops the last watch of an attempt. The reflector stops the ones that it watches, but not one whose
-// initial events the store refuses (watchList in k8s.io/client-go/tools/cache). Its goroutine would wait forever to
-// report that its stream has ended.
-func (k *kindWatch) stopWatching() {
-	if k.watching != nil {
-		k.watching.Stop()
-		k.watching = nil
-	}
 }
 
 func (k *kindWatch) retry() {
@@ -253,26 +238,26 @@ func (k *kindWatch) notify(e Event) {
 	}
 }
 
-// run lists and watches until ctx ends. It does not use Reflector.RunWithContext, which can neither be woken during its
-// back-off nor report why it failed.
+// run lists and watches until ctx ends.
 func (k *kindWatch) run(ctx context.Context) {
-	// The reflector logs every failure of a kind that is not served. State reports these instead.
+	// State reports failures; client-go would log some of them, too.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	defer k.end()
 	k.began()
 	defer k.o.Progress.follow(k)()
 	backoff := k.newBackoff()
-	reflector := k.newReflector()
 	// A cluster controls how often a kind is poked. A few pokes are obeyed at once; then one per shortest back-off.
 	pokes := rate.NewLimiter(rate.Every(k.o.MinBackoff), pokesAtOnce)
 
 	for {
-		leave := k.o.Lists.enter(ctx, k.party(), k.o.Clock)
-		if leave == nil {
-			return
+		leave := func() {}
+		if !k.at.listed {
+			if leave = k.o.Lists.enter(ctx, k.party(), k.o.Clock); leave == nil {
+				return
+			}
 		}
 		started := k.o.Clock.Now()
-		err := k.attempt(ctx, reflector, leave)
+		err := k.attempt(ctx, leave)
 		if ctx.Err() != nil {
 			return
 		}
@@ -284,11 +269,7 @@ func (k *kindWatch) run(ctx context.Context) {
 		k.failed(err)
 
 		// Reporting a failure can panic, too; then it is not reported further.
-		renew := true
-		_ = k.o.Guard.Do("parking a kind", func() { renew = k.park(err) })
-		if renew {
-			reflector = k.newReflector()
-		}
+		_ = k.o.Guard.Do("parking a kind", func() { k.park(err) })
 		if k.o.Clock.Since(started) > healthyAfter {
 			backoff = k.newBackoff()
 		}
@@ -338,29 +319,24 @@ func isTooLarge(err error) bool {
 		errors.Is(err, limits.ErrShare) || errors.Is(err, limits.ErrBusy)
 }
 
-// park records in the state of the kind why an attempt ended, and returns whether the next one needs a new reflector.
-func (k *kindWatch) park(err error) (renew bool) {
+// park records in the state of the kind why an attempt ended.
+func (k *kindWatch) park(err error) {
 	switch {
 	case isTooLarge(err):
 		k.store.drop()
 		k.setState(StateTooLarge, k.tooLarge(err))
-		return true
 	case panicked(err):
 		k.store.drop()
 		k.setState(StateSyncing, "cannot handle "+k.kind.String()+": handling its objects failed unexpectedly, see the log")
-		return true
 	case apierror.IsNotServed(err):
 		k.store.unsync()
 		k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
-		// A kind that is served again may have another history, in which old resource versions mean nothing.
-		return true
 	case apierrors.IsForbidden(err):
 		k.store.unsync()
 		k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
-	case err != nil && !k.store.isSynced():
+	case !k.store.isSynced():
 		k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+condition.Text(err.Error(), maxText))
 	}
-	return false
 }
 
 // panicked reports whether an attempt panicked.

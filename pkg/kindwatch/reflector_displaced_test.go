@@ -27,7 +27,7 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsReported(t *testing.T) {
 	r := &recorder{}
 	k := newKindWatch(configMaps, &Options{Handler: r.handle, Clock: clocktesting.NewFakeClock(time.Now()), PerKind: Unlimited, Total: Unlimited, Listed: -1}, &usage{})
 	for range 2 {
-		if err := k.store.Replace([]any{object("a", "1", "5")}, "5"); err != nil {
+		if err := k.store.replace(k.store.itemsFor(object("a", "1", "5")), "5"); err != nil {
 			t.Fatal(err)
 		}
 		k.evict(limits.ErrBusy)
@@ -124,7 +124,7 @@ func TestPanicOfAHandlerEndsNoProcess(t *testing.T) {
 		big.SetAnnotations(map[string]string{"big": strings.Repeat("x", 16<<10)})
 		list = append(list, big)
 	}
-	if err := k.store.Replace(list, "5"); err != nil {
+	if err := k.store.replace(k.store.itemsFor(list...), "5"); err != nil {
 		t.Fatal(err)
 	}
 	panicked("handling a list", 1)
@@ -187,7 +187,7 @@ func TestKindSyncsAgainAfterAPanic(t *testing.T) {
 		},
 	}, &usage{})
 	for range 2 {
-		if err := k.store.Replace([]any{object("a", "1", "5")}, "5"); err != nil {
+		if err := k.store.replace(k.store.itemsFor(object("a", "1", "5")), "5"); err != nil {
 			t.Fatal(err)
 		}
 		if s, _ := k.currentState(); s != StateSynced {

@@ -17,24 +17,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 )
 
 // shared returns a Shared, and the kind of the ConfigMaps with a label of the test's own.
 func shared(t *testing.T, cfg *rest.Config, label string) (*Shared, Kind) {
 	t.Helper()
-	dyn, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, err := metadata.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dyn, meta := clients(t, cfg)
 	s, err := NewShared(Options{Client: dyn, MetadataClient: meta, MinBackoff: 10 * time.Millisecond, MaxBackoff: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +156,7 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 
 // TestAFollowerReceivesAStateOnce has it catch up with a state that the others receive right after.
 func TestAFollowerReceivesAStateOnce(t *testing.T) {
-	s, err := NewShared(Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())})
+	s, err := NewShared(Options{Client: struct{ dynamicclient.Objects }{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/client-go/tools/cache"
 )
 
-// store holds the items of one kind. It implements cache.ReflectorStore: one reflector writes serially, and reads are
-// concurrent. Events are emitted without mu, so that handlers can read.
+// store holds the items of one kind. One goroutine lists and watches, and reads are concurrent. Events are emitted
+// without mu, so that handlers can read.
 type store struct {
 	converter
 	emit     func(Event)
@@ -47,11 +46,6 @@ type store struct {
 	unswept int
 }
 
-var (
-	_ cache.TransformingStore      = &store{}
-	_ cache.ResourceVersionUpdater = &store{}
-)
-
 func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 	return &store{
 		converter: newConverter(kind),
@@ -67,21 +61,6 @@ func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 
 func objectKey(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// Transformer makes the reflector hold items instead of objects while they stream in.
-func (s *store) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		i, _ := s.convert(obj)
-		if err := s.arrived(i, obj); err != nil {
-			return nil, err
-		}
-		if !i.kept() {
-			// The reflector keeps one result for each key until the list is complete.
-			return (*item)(nil), nil
-		}
-		return i, nil
-	}
 }
 
 // listing starts measuring a list.
@@ -102,16 +81,16 @@ func (s *store) arrivedPage(items []*item, passed int) error {
 	return s.unlockUnlessOver()
 }
 
-// arrived is arrivedPage for one object of a stream, as it was sent: the reflector keeps its name until the list is
-// complete, even if nothing else is kept.
-func (s *store) arrived(i *item, sent any) error {
+// arrive is arrivedPage for one object of a stream, which it converts: nil if it cannot be an object of the kind.
+func (s *store) arrive(obj any) (*item, error) {
+	i, ok := s.convert(obj)
 	s.mu.Lock()
-	if i.kept() {
+	if ok && i.kept() {
 		s.arriving.add(i.Key, i.size)
 	} else {
-		s.arriving.pass(sent)
+		s.arriving.passed++
 	}
-	return s.unlockUnlessOver()
+	return i, s.unlockUnlessOver()
 }
 
 func (s *store) unlockUnlessOver() error {
@@ -205,34 +184,30 @@ func (s *store) forgetArriving() {
 	_ = s.budget.arrive(&s.arriving) // Less is always granted.
 }
 
-// Add is called by the reflector.
-func (s *store) Add(obj any) error { return s.Update(obj) }
-
-// Update is called by the reflector.
-func (s *store) Update(obj any) error {
+// update stores an object that the watch reports.
+func (s *store) update(obj any) {
 	i, ok := s.convert(obj)
 	if !ok {
-		return nil
+		return
 	}
 	s.mu.Lock()
 	old := s.known.items[i.Key]
 	if err := s.put(i); err != nil {
 		s.mu.Unlock()
 		s.overflow(err)
-		return nil
+		return
 	}
 	echo := s.caughtUp(i)
 	s.mu.Unlock()
 
 	s.changed(old, i, Event{SelfInduced: echo})
-	return nil
 }
 
-// Delete is called by the reflector.
-func (s *store) Delete(obj any) error {
+// delete removes an object that the watch reports as deleted.
+func (s *store) delete(obj any) {
 	u, ok := s.kind.admitted(obj, s.keepManager)
 	if !ok {
-		return nil
+		return
 	}
 	key := objectKey(u)
 
@@ -249,17 +224,10 @@ func (s *store) Delete(obj any) error {
 	} else if old != nil {
 		s.report(Deleted, old, Event{})
 	}
-	return nil
 }
 
-// Replace is called by the reflector with the result of a list.
-func (s *store) Replace(objs []any, listVersion string) error {
-	all := make([]*item, 0, len(objs))
-	for _, obj := range objs {
-		if i, ok := s.convert(obj); ok && i.kept() {
-			all = append(all, i)
-		}
-	}
+// replace replaces everything by the items of a list.
+func (s *store) replace(all []*item, listVersion string) error {
 	fresh := newIndexerFrom(all)
 
 	s.mu.Lock()
@@ -306,15 +274,12 @@ func (s *store) together(items indexer) (objects, bytes int64) {
 	return int64(len(items.items) + len(s.observed.items)), items.bytes() + s.observed.bytes()
 }
 
-// UpdateResourceVersion is called by the reflector after every event and bookmark.
-func (s *store) UpdateResourceVersion(version string) {
+// reachedVersion records the resource version of an event or bookmark, after the event.
+func (s *store) reachedVersion(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(version)
 }
-
-// Resync is called by reflectors that resync; these do not.
-func (s *store) Resync() error { return nil }
 
 // changed reports a change of an object. The event says how it was seen.
 func (s *store) changed(old, i *item, e Event) {

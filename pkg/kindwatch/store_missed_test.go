@@ -41,18 +41,16 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 			s := newStore(configMaps, func(e Event) {
 				got = append(got, fmt.Sprintf("%s %s/%s", e.Type, e.Object.GetName(), e.Object.GetUID()))
 			}, func() {})
-			if err := s.Replace(nil, "5"); err != nil {
+			if err := s.replace(nil, "5"); err != nil {
 				t.Fatal(err)
 			}
 			if tc.known != "" {
-				if err := s.Add(object("a", tc.known, "8")); err != nil {
-					t.Fatal(err)
-				}
-				s.UpdateResourceVersion("8")
+				s.update(object("a", tc.known, "8"))
+				s.reachedVersion("8")
 			}
 			got = nil
 			s.observe(object("a", "1", "10"))
-			if err := s.Replace(tc.listed, tc.version); err != nil {
+			if err := s.replace(s.itemsFor(tc.listed...), tc.version); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got, tc.want) {

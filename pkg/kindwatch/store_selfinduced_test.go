@@ -25,13 +25,11 @@ func TestStoreEcho(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var echoes []bool
 			s := newStore(configMaps, func(e Event) { echoes = append(echoes, e.SelfInduced) }, func() {})
-			if err := s.Replace([]any{object("a", "1", "8")}, "9"); err != nil {
+			if err := s.replace(s.itemsFor(object("a", "1", "8")), "9"); err != nil {
 				t.Fatal(err)
 			}
 			s.observe(object(tc.observe[0], tc.observe[1], tc.observe[2]))
-			if err := s.Update(object(tc.report[0], tc.report[1], tc.report[2])); err != nil {
-				t.Fatal(err)
-			}
+			s.update(object(tc.report[0], tc.report[1], tc.report[2]))
 			if got := echoes[len(echoes)-1]; got != tc.want {
 				t.Errorf("%s got echo=%v", tc.reason, got)
 			}
@@ -42,14 +40,12 @@ func TestStoreEcho(t *testing.T) {
 func TestStoreEchoOnce(t *testing.T) {
 	var echoes []bool
 	s := newStore(configMaps, func(e Event) { echoes = append(echoes, e.SelfInduced) }, func() {})
-	if err := s.Replace([]any{object("a", "1", "8")}, "9"); err != nil {
+	if err := s.replace(s.itemsFor(object("a", "1", "8")), "9"); err != nil {
 		t.Fatal(err)
 	}
 	s.observe(object("a", "1", "12"))
 	for _, version := range []string{"12", "13"} {
-		if err := s.Update(object("a", "1", version)); err != nil {
-			t.Fatal(err)
-		}
+		s.update(object("a", "1", version))
 	}
 	if diff := cmp.Diff([]bool{false, true, false}, echoes); diff != "" {
 		t.Errorf("A list is no echo, and what follows an echo is none.\n-want, +got:\n%s", diff)
@@ -59,7 +55,7 @@ func TestStoreEchoOnce(t *testing.T) {
 func BenchmarkStore(b *testing.B) {
 	s := newStore(configMaps, func(Event) {}, func() {})
 	s.budget = allowance{perKind: Unlimited, total: Unlimited, all: &usage{}}
-	if err := s.Replace(nil, "0"); err != nil {
+	if err := s.replace(nil, "0"); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
@@ -68,10 +64,8 @@ func BenchmarkStore(b *testing.B) {
 		i++
 		obj := object("a"+strconv.Itoa(i%5000), "1", strconv.Itoa(i))
 		s.observe(obj)
-		if err := s.Update(obj); err != nil {
-			b.Fatal(err)
-		}
-		s.UpdateResourceVersion(strconv.Itoa(i))
+		s.update(obj)
+		s.reachedVersion(strconv.Itoa(i))
 		if _, ok := s.get(objectKey(obj)); !ok {
 			b.Fatal("the store is not synced")
 		}

@@ -69,12 +69,12 @@ func TestStoreReplace(t *testing.T) {
 				return out
 			}
 			if tc.old != nil {
-				if err := s.Replace(list(tc.old), "9"); err != nil {
+				if err := s.replace(s.itemsFor(list(tc.old)...), "9"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			got, synced = nil, 0
-			if err := s.Replace(list(tc.listed), "10"); err != nil {
+			if err := s.replace(s.itemsFor(list(tc.listed)...), "10"); err != nil {
 				t.Fatal(err)
 			}
 			slices.Sort(got)
@@ -109,28 +109,28 @@ func TestStoreObserve(t *testing.T) {
 		},
 		"CaughtUp": {
 			reason:  "The watch is believed as soon as it has come that far.",
-			observe: object("a", "1", "12"), then: func(s *store) { _ = s.Update(object("a", "1", "13")) }, want: "1/13",
+			observe: object("a", "1", "12"), then: func(s *store) { s.update(object("a", "1", "13")) }, want: "1/13",
 		},
 		"StillBehind": {
 			reason:  "An event from before the write does not hide the write.",
-			observe: object("a", "1", "12"), then: func(s *store) { _ = s.Update(object("a", "1", "11")) }, want: "1/12",
+			observe: object("a", "1", "12"), then: func(s *store) { s.update(object("a", "1", "11")) }, want: "1/12",
 		},
 		"DeletedAndRecreated": {
 			reason:  "Another object of the same name replaces what was observed.",
-			observe: object("a", "1", "12"), then: func(s *store) { _ = s.Update(object("a", "2", "14")) }, want: "2/14",
+			observe: object("a", "1", "12"), then: func(s *store) { s.update(object("a", "2", "14")) }, want: "2/14",
 		},
 		"Deleted": {
 			reason:  "The end of the object is the end of what was observed.",
-			observe: object("a", "1", "12"), then: func(s *store) { _ = s.Delete(object("a", "1", "14")) }, want: "",
+			observe: object("a", "1", "12"), then: func(s *store) { s.delete(object("a", "1", "14")) }, want: "",
 		},
 		"Passed": {
 			reason:  "A watch that has come further without a word of the object means that there is none.",
-			observe: object("b", "3", "12"), then: func(s *store) { s.UpdateResourceVersion("20") }, want: "1/8",
+			observe: object("b", "3", "12"), then: func(s *store) { s.reachedVersion("20") }, want: "1/8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(configMaps, func(Event) {}, func() {})
-			if err := s.Replace([]any{object("a", "1", "8")}, "10"); err != nil {
+			if err := s.replace(s.itemsFor(object("a", "1", "8")), "10"); err != nil {
 				t.Fatal(err)
 			}
 			s.observe(tc.observe)

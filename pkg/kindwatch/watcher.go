@@ -11,10 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
@@ -39,10 +38,10 @@ const (
 // Options configure a Watcher.
 type Options struct {
 	// Client lists and watches. Required.
-	Client dynamic.Interface
+	Client dynamicclient.Objects
 
 	// MetadataClient lists and watches the kinds with MetadataOnly. Required if there are any.
-	MetadataClient metadata.Interface
+	MetadataClient dynamicclient.Metadata
 
 	// Handler is called for every event, in order within a kind, from as many goroutines as there are kinds. It must not
 	// block, and may call the Watcher. Required.

@@ -209,16 +209,15 @@ func boundedConfig(s *hostile.Server) *rest.Config {
 		if err != nil {
 			return nil, err
 		}
-		refuse := func(err error) error { limits.Report(req.Context(), err); return err }
 		if resp.StatusCode/100 == 3 || resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Content-Type") != "application/json" {
 			_ = resp.Body.Close()
-			return nil, refuse(&limits.Error{Subject: "answer", Limit: limits.LimitContentType})
+			return nil, &limits.Error{Subject: "answer", Limit: limits.LimitContentType}
 		}
 		scanner := limits.NewScanner("list", limits.WithBytes(8<<20))
 		if req.URL.Query().Get("watch") != "" && resp.StatusCode == http.StatusOK {
 			scanner = limits.NewStreamScanner("event", limits.WithBytes(8<<20))
 		}
-		resp.Body = limits.NewBody(req.Context(), resp.Body, scanner, nil, func(err error) { _ = refuse(err) })
+		resp.Body = limits.NewBody(req.Context(), resp.Body, scanner, nil, func(error) {})
 		return resp, nil
 	})
 }

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 )
 
 // BenchmarkIdleWatch is what a watch costs on which nothing happens: goroutines, their stacks, and the heap.
@@ -18,14 +15,7 @@ func BenchmarkIdleWatch(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			const n = 200
 			for b.Loop() {
-				dyn, err := dynamic.NewForConfig(config)
-				if err != nil {
-					b.Fatal(err)
-				}
-				meta, err := metadata.NewForConfig(config)
-				if err != nil {
-					b.Fatal(err)
-				}
+				dyn, meta := clients(b, config)
 				w, err := New(Options{Client: dyn, MetadataClient: meta, Handler: func(Event) {}, Reduce: reduceToNote, Lists: NewListGate(4)})
 				if err != nil {
 					b.Fatal(err)

@@ -14,17 +14,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 )
 
 // idle returns a Watcher that was not started: it counts, and asks no server.
 func idle(tb testing.TB, change ...func(*Options)) *Watcher {
 	tb.Helper()
-	o := Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Handler: func(Event) {}}
+	o := Options{Client: struct{ dynamicclient.Objects }{}, Handler: func(Event) {}}
 	for _, c := range change {
 		c(&o)
 	}

@@ -18,10 +18,11 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 )
 
 func TestObjectsAreFollowedAndTrimmed(t *testing.T) {
@@ -344,7 +345,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dyn, err := dynamic.NewForConfigAndClient(config, &http.Client{Transport: transport})
+	dyn, err := dynamicclient.New(config, &http.Client{Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
@@ -68,8 +66,8 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 		o.Progress = c.Progress()
 	}
 	if c, ok := cl.(interface {
-		Dynamic() dynamic.Interface
-		Metadata() metadata.Interface
+		Dynamic() dynamicclient.Objects
+		Metadata() dynamicclient.Metadata
 	}); ok {
 		o.Client, o.MetadataClient = c.Dynamic(), c.Metadata()
 		return o, nil
@@ -83,10 +81,10 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	httpClient.Timeout, httpClient.Transport = 0, WithTimeout(httpClient.Transport, WatchTimeout)
 
 	var err error
-	if o.MetadataClient, err = dynamicclient.NewMetadata(config, httpClient, o.Guard); err != nil {
+	if o.MetadataClient, err = dynamicclient.NewMetadata(config, httpClient); err != nil {
 		return o, fmt.Errorf("cannot create a metadata client: %w", err)
 	}
-	if o.Client, err = dynamicclient.New(config, httpClient, o.Guard); err != nil {
+	if o.Client, err = dynamicclient.New(config, httpClient); err != nil {
 		return o, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
 	return o, nil

@@ -21,6 +21,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -46,7 +47,7 @@ func Watcher(t *testing.T, kinds ...kindwatch.Kind) *kindwatch.Watcher {
 
 	clock := clocktesting.NewFakeClock(time.Now())
 	w, err := kindwatch.New(kindwatch.Options{
-		Client: objects, MetadataClient: metadata, Handler: func(kindwatch.Event) {}, Clock: clock,
+		Client: fakefleet.Objects{Interface: objects}, MetadataClient: fakefleet.Metadata{Interface: metadata}, Handler: func(kindwatch.Event) {}, Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)

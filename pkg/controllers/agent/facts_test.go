@@ -46,7 +46,7 @@ func fakeHub(t *testing.T, handle func(*index.Hub, kindwatch.Event), objs ...run
 		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	}, objs...)
 	var err error
-	h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: func(e kindwatch.Event) { handle(h, e) }})
+	h.Watcher, err = kindwatch.New(kindwatch.Options{Client: fakefleet.Objects{Interface: client}, Handler: func(e kindwatch.Event) { handle(h, e) }})
 	if err != nil {
 		t.Fatal(err)
 	}

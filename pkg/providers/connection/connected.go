@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -73,8 +71,8 @@ type connected struct {
 	// holds the key accesses it.
 	verified int64
 	prober   probe.Prober
-	dynamic  dynamic.Interface
-	metadata metadata.Interface
+	dynamic  dynamicclient.Objects
+	metadata dynamicclient.Metadata
 	shared   *kindwatch.Shared
 	lists    *kindwatch.ListGate
 	events   *eventWriter
@@ -88,10 +86,10 @@ type connected struct {
 var _ Connected = &connected{}
 
 // Dynamic returns a client without a time-out.
-func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
+func (c *connected) Dynamic() dynamicclient.Objects { return c.dynamic }
 
 // Metadata returns a client of metadata without a time-out.
-func (c *connected) Metadata() metadata.Interface { return c.metadata }
+func (c *connected) Metadata() dynamicclient.Metadata { return c.metadata }
 
 // Shared runs one watch per kind for all controllers that use it.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
@@ -137,11 +135,11 @@ func newConnected(
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a discovery client: %w", err)
 	}
-	dyn, err := dynamicclient.New(cfg, watches, t.Guard())
+	dyn, err := dynamicclient.New(cfg, watches)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
-	metadata, err := dynamicclient.NewMetadata(cfg, watches, t.Guard())
+	metadata, err := dynamicclient.NewMetadata(cfg, watches)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a metadata client: %w", err)
 	}

@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -231,7 +231,7 @@ type Connected interface {
 	cluster.Cluster
 	// Dynamic returns a client that sends every request to the API server, without a cache. Its time-out is too long to
 	// end a watch, so callers set deadlines on all other requests.
-	Dynamic() dynamic.Interface
+	Dynamic() dynamicclient.Objects
 	// Shared runs one watch per kind for all controllers that use it.
 	Shared() *kindwatch.Shared
 	// Guard recovers panics of code that handles the cluster's data, and ends the connection. Every such goroutine runs

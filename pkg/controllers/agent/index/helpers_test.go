@@ -41,7 +41,7 @@ func idleHub() *Hub {
 // idleCluster is an instance of a cluster whose watcher does not run.
 func idleCluster(t *testing.T, name mcr.ClusterName, id Identity) *Cluster {
 	t.Helper()
-	watcher, err := kindwatch.New(kindwatch.Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Handler: func(kindwatch.Event) {}})
+	watcher, err := kindwatch.New(kindwatch.Options{Client: fakefleet.Objects{Interface: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, Handler: func(kindwatch.Event) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func watchedCluster(t *testing.T, name mcr.ClusterName, kind kindwatch.Kind, cla
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		kind.GroupVersionResource(): kind.Kind + "List",
 	}, claims...)
-	w.Watcher = startWatcher(t, kindwatch.Options{Client: client, Handler: func(kindwatch.Event) {}})
+	w.Watcher = startWatcher(t, kindwatch.Options{Client: fakefleet.Objects{Interface: client}, Handler: func(kindwatch.Event) {}})
 	w.Watcher.Set("test", kind)
 	w.Follow(kind.GroupResource().String(), Followed{Kind: kind})
 	if err := w.Watcher.WaitForSync(t.Context()); err != nil {
@@ -85,6 +85,6 @@ func fakeHub(t *testing.T) *Hub {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	})
-	h.Watcher = startWatcher(t, kindwatch.Options{Client: client, Handler: h.Handle, Keep: h.Kept.Keep})
+	h.Watcher = startWatcher(t, kindwatch.Options{Client: fakefleet.Objects{Interface: client}, Handler: h.Handle, Keep: h.Kept.Keep})
 	return h
 }

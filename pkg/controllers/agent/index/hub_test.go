@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
+	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -23,7 +24,7 @@ import (
 
 func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	h := idleHub()
-	watcher, err := kindwatch.New(kindwatch.Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Handler: func(kindwatch.Event) {}})
+	watcher, err := kindwatch.New(kindwatch.Options{Client: fakefleet.Objects{Interface: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, Handler: func(kindwatch.Event) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

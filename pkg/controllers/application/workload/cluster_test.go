@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -20,6 +19,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -36,7 +36,7 @@ func (d *delays) AddAfter(_ mcreconcile.Request, after time.Duration) {
 var watchedKind = kindwatch.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps", MetadataOnly: true}
 
 // nopClient sends no requests.
-type nopClient struct{ dynamic.Interface }
+type nopClient struct{ dynamicclient.Objects }
 
 func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {
 	clk := testingclock.NewFakeClock(time.Unix(1_000_000, 0))

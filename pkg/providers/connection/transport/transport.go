@@ -242,13 +242,9 @@ func (t *Transport) send(req *http.Request, authorization string, pacing *Pacing
 
 // bound makes the body of a response bounded, paced and guarded, or refuses the response because of its header.
 func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing) error {
-	refused := func(err error) {
-		t.owner.Refused(err)
-		limits.Report(req.Context(), err)
-	}
 	// A holder holds nothing until it is charged with a response, and is removed when that is closed.
 	open := func(abort func(error)) limits.Charge { return t.owner.Account.Answer(abort) }
-	if err := boundAnswer(resp, req, t.server.Path, t.owner.Limits, open, refused); err != nil {
+	if err := boundAnswer(resp, req, t.server.Path, t.owner.Limits, open, t.owner.Refused); err != nil {
 		return err
 	}
 	if pacing != nil {

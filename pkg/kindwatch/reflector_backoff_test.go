@@ -15,8 +15,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestAKindStopsWhileItsReflectorBacksOff holds a reflector in its own back-off, whose time does not pass.
-func TestAKindStopsWhileItsReflectorBacksOff(t *testing.T) {
+// TestAKindStopsWhileItBacksOff holds a kind in its back-off, whose time does not pass.
+func TestAKindStopsWhileItBacksOff(t *testing.T) {
 	var refused atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refused.Store(true)
@@ -26,7 +26,7 @@ func TestAKindStopsWhileItsReflectorBacksOff(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	w, stop := start(t, &rest.Config{Host: server.URL, QPS: -1}, func(Event) {}, func(o *Options) { o.Clock = clk })
 	w.Set("test", configMaps)
-	eventually(t, "the reflector backs off", func() error {
+	eventually(t, "the kind backs off", func() error {
 		if !refused.Load() || !clk.HasWaiters() {
 			return errors.New("it does not")
 		}
