@@ -21,7 +21,6 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
@@ -48,23 +47,38 @@ type position struct {
 	version string
 }
 
-// listAndWatch lists the kind, unless its watch can go on where the last one ended, and watches it until that fails.
-func (k *kindWatch) listAndWatch(ctx context.Context) error {
+// boundedVersion returns a resource version, or none for what no API server uses.
+func boundedVersion(version string) string {
+	if len(version) > maxVersion {
+		return ""
+	}
+	return version
+}
+
+// listAndWatch lists the kind, unless its watch can go on from at, and watches it until that fails. It leaves in at
+// where the next watch can go on.
+func (k *kindWatch) listAndWatch(ctx context.Context, at *position) error {
 	var events watch.Decoder
-	if !k.at.listed {
+	if !at.listed {
 		var err error
-		if events, err = k.begin(ctx); err != nil {
+		if events, err = k.begin(ctx, at); err != nil {
 			return err
 		}
 	}
 	for {
 		if events == nil {
 			var err error
-			if events, err = k.watch(ctx, metav1.ListOptions{ResourceVersion: k.at.version}); err != nil {
+			if events, err = k.watch(ctx, metav1.ListOptions{ResourceVersion: at.version}); err != nil {
+				if !isUnanswered(err) && !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) {
+					*at = position{} // It may be why.
+				}
 				return err
 			}
 		}
-		if err := k.follow(ctx, events); err != nil {
+		if err := k.follow(ctx, events, at); err != nil {
+			if !apierrors.IsTooManyRequests(err) {
+				*at = position{} // The same event would come again.
+			}
 			return err
 		}
 		events = nil
@@ -72,7 +86,7 @@ func (k *kindWatch) listAndWatch(ctx context.Context) error {
 }
 
 // begin lists the kind as the first events of a watch, which it returns, or in pages where the server does not stream.
-func (k *kindWatch) begin(ctx context.Context) (watch.Decoder, error) {
+func (k *kindWatch) begin(ctx context.Context, at *position) (watch.Decoder, error) {
 	items, version, events, err := k.stream(ctx)
 	if err != nil {
 		if ctx.Err() != nil || isTooLarge(err) || isUnanswered(err) {
@@ -88,7 +102,7 @@ func (k *kindWatch) begin(ctx context.Context) (watch.Decoder, error) {
 		}
 		return nil, err
 	}
-	k.at = position{listed: true, version: version}
+	*at = position{listed: true, version: version}
 	return events, nil
 }
 
@@ -111,7 +125,7 @@ func (k *kindWatch) stream(ctx context.Context) (items []*item, version string, 
 			return nil, "", nil, err
 		}
 		if m, err := meta.Accessor(obj); t == watch.Bookmark && err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			return slices.Collect(maps.Values(all)), m.GetResourceVersion(), events, nil
+			return slices.Collect(maps.Values(all)), boundedVersion(m.GetResourceVersion()), events, nil
 		}
 		if t == watch.Bookmark {
 			continue
@@ -132,11 +146,11 @@ func (k *kindWatch) stream(ctx context.Context) (items []*item, version string, 
 
 // follow applies the events of a watch until it ends, and closes it. Without an error, the next one can go on where this
 // one ended.
-func (k *kindWatch) follow(ctx context.Context, events watch.Decoder) error {
+func (k *kindWatch) follow(ctx context.Context, events watch.Decoder, at *position) error {
 	defer events.Close()
 	began, any := k.o.Clock.Now(), false
 	// A watch from no version begins with all objects, in any order.
-	ordered := k.at.version != "" && k.at.version != "0"
+	ordered := at.version != "" && at.version != "0"
 	for ctx.Err() == nil {
 		t, obj, err := decode(events)
 		switch {
@@ -156,8 +170,8 @@ func (k *kindWatch) follow(ctx context.Context, events watch.Decoder) error {
 		}
 		ordered = ordered || t != watch.Added
 		if m, err := meta.Accessor(obj); err == nil && ordered {
-			k.at.version = m.GetResourceVersion()
-			k.store.reachedVersion(k.at.version)
+			at.version = boundedVersion(m.GetResourceVersion())
+			k.store.reachedVersion(at.version)
 		}
 	}
 	return ctx.Err() //nolint:wrapcheck // Its cause says why.
@@ -180,12 +194,6 @@ func isEnd(err error) bool {
 // isUnanswered reports whether a request failed without an answer of the server, or with the answer to come back later.
 func isUnanswered(err error) bool {
 	return isEnd(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || apierrors.IsTooManyRequests(err)
-}
-
-// isResumable reports whether a watch can go on where it ended after a failure. After others, its position may be the
-// reason.
-func isResumable(err error) bool {
-	return !isTooLarge(err) && (isUnanswered(err) || apierror.IsUnavailable(err))
 }
 
 // watch begins a watch. One with initial events is a list first, and does not count as seen until that is complete.
@@ -249,7 +257,7 @@ func (k *kindWatch) list(ctx context.Context, get getFunc) (all []*item, version
 		}
 		all = append(all, items...)
 		if page.Continue == "" {
-			return all, page.ResourceVersion, nil
+			return all, boundedVersion(page.ResourceVersion), nil
 		}
 		o.Continue = page.Continue
 	}

@@ -209,6 +209,8 @@ func TestListAndWatch(t *testing.T) {
 		"Busy":             {reason: "One that is busy, too.", answers: []answer{synced, {refuse: apierrors.NewTooManyRequests("", 1)}, again}, want: resumes, have: "a@6"},
 		"BusyInTheWatch":   {reason: "It may say so later.", answers: []answer{synced, {events: []watch.Event{failed(apierrors.NewTooManyRequests("", 1))}}, again}, want: resumes, have: "a@6"},
 		"Unavailable":      {reason: "And one that fails.", answers: []answer{synced, {refuse: apierrors.NewInternalError(errDone)}, again}, want: resumes, have: "a@6"},
+		"Future":           {reason: "The cluster was restored from a backup.", answers: []answer{synced, {refuse: apierrors.NewTimeoutError("Too large resource version", 1)}, again}, want: lists, have: "a@6"},
+		"Unreadable":       {reason: "An object that cannot be read would come again.", answers: []answer{synced, {events: []watch.Event{failed(apierrors.NewInternalError(errDone))}}, again}, want: lists, have: "a@6"},
 		"Expired":          {reason: "The version is too old.", answers: []answer{synced, {refuse: expired}, again}, want: lists, have: "a@6"},
 		"ExpiredInTheList": {reason: "It may say so in an event.", answers: []answer{synced, {events: []watch.Event{failed(expired)}}, again}, want: lists, have: "a@6"},
 		"Undecodable":      {reason: "The same event would come again.", answers: []answer{synced, {end: errors.New("cannot decode")}, again}, want: lists, have: "a@6"},
@@ -269,5 +271,32 @@ func TestPanicOfADecoderEndsTheAttempt(t *testing.T) {
 	defer k.end()
 	if err := k.attempt(t.Context(), func() {}); !panicked(err) || panics.Load() != 1 {
 		t.Errorf("want the panic as an error, got %v", err)
+	}
+}
+
+// TestNothingResumesWhatIsNotKept: between two attempts, another cluster displaces what is kept, or a consumer wants
+// everything again.
+func TestNothingResumesWhatIsNotKept(t *testing.T) {
+	for name, meanwhile := range map[string]func(k *kindWatch){
+		"Displaced": func(k *kindWatch) { k.evict(limits.ErrBusy) },
+		"Relist":    func(k *kindWatch) { k.endAttempt(errRelist) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages := answer{list: &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "7"}}}}
+			s := &script{answers: []answer{{refuse: apierrors.NewBadRequest("")}, pages, {refuse: syscall.ECONNREFUSED}, {refuse: syscall.ECONNREFUSED}}}
+			k := newKindWatch(configMaps, &Options{
+				Client: s, Clock: clocktesting.NewFakeClock(time.Now()), Handler: func(Event) {}, PerKind: Unlimited, Total: Unlimited, Listed: -1,
+			}, &usage{})
+			defer k.end()
+			_ = k.attempt(t.Context(), func() {})
+			if !k.resumes() {
+				t.Fatal("want the watch to go on after a server that did not answer")
+			}
+			meanwhile(k)
+			_ = k.attempt(t.Context(), func() {})
+			if diff := cmp.Diff([]string{"stream", "list", "watch@7", "stream"}, s.requests); diff != "" {
+				t.Errorf("want a list (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -59,6 +59,9 @@ type kindWatch struct {
 	blind chan struct{}
 	ended bool
 
+	// at is where the next attempt begins; empty while there is one.
+	at position
+
 	// abort ends the current attempt, and leave releases its slot at the gate; nil once its list has released it.
 	abort context.CancelCauseFunc
 	leave func()
@@ -69,9 +72,6 @@ type kindWatch struct {
 	state   State
 	message string
 	trouble trouble
-
-	// at is where the next attempt begins. Only the goroutine of the kind uses it.
-	at position
 
 	// begun and listed are the generations of Reduce when the current or last list began, and when the last complete list
 	// began.
@@ -120,11 +120,13 @@ func (k *kindWatch) stop() {
 	k.store.close()
 }
 
-// endAttempt ends the current attempt with the given cause. It returns false if there is none.
+// endAttempt ends the current attempt with the given cause, so that the next one lists. It returns false if there is
+// none.
 func (k *kindWatch) endAttempt(why error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.abort == nil {
+		k.at = position{}
 		return false
 	}
 	k.abort(why)
@@ -150,22 +152,32 @@ func (k *kindWatch) attempt(ctx context.Context, leave func()) error {
 	defer abort(nil)
 	k.mu.Lock()
 	k.abort, k.leave = abort, leave
-	if k.o.Generation != nil && !k.at.listed {
+	at := k.at
+	k.at = position{}
+	if k.o.Generation != nil && !at.listed {
 		k.begun = k.o.Generation()
 	}
 	k.mu.Unlock()
-	err := k.o.Guard.Run("watching a kind", func() error { return k.listAndWatch(attempt) })
+	err := k.o.Guard.Run("watching a kind", func() error { return k.listAndWatch(attempt, &at) })
 	// From now on endAttempt returns false.
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.abort, k.broken = nil, false
-	k.mu.Unlock()
-	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil && !panicked(err) {
+	switch cause := context.Cause(attempt); {
+	case panicked(err):
+	case cause != nil:
 		err = cause
-	}
-	if !isResumable(err) {
-		k.at = position{}
+	default:
+		k.at = at
 	}
 	return err
+}
+
+// resumes reports whether the next attempt needs no list.
+func (k *kindWatch) resumes() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.at.listed
 }
 
 func (k *kindWatch) retry() {
@@ -251,7 +263,7 @@ func (k *kindWatch) run(ctx context.Context) {
 
 	for {
 		leave := func() {}
-		if !k.at.listed {
+		if !k.resumes() {
 			if leave = k.o.Lists.enter(ctx, k.party(), k.o.Clock); leave == nil {
 				return
 			}
