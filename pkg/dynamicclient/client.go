@@ -25,7 +25,7 @@ type Metadata interface {
 	Streamer
 }
 
-// New returns a dynamic client like dynamic.NewForConfigAndClient.
+// New returns a dynamic client like dynamic.NewForConfigAndClient, with watches that the caller reads.
 func New(config *rest.Config, httpClient *http.Client) (Objects, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = codecs{config.NegotiatedSerializer}
@@ -33,29 +33,22 @@ func New(config *rest.Config, httpClient *http.Client) (Objects, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.GroupVersion, config.APIPath = nil, "/unused"
-	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("cannot create a REST client: %w", err)
-	}
 	return struct {
 		dynamic.Interface
 		Streamer
-	}{dynamic.New(client), watches}, nil
+	}{dynamic.New(watches.rest), watches}, nil
 }
 
 // acceptMetadata requests the metadata of objects in JSON.
 const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// NewMetadata returns a metadata client like metadata.NewForConfigAndClient.
+// NewMetadata returns a metadata client like metadata.NewForConfigAndClient, with watches that the caller reads.
 func NewMetadata(config *rest.Config, httpClient *http.Client) (Metadata, error) {
 	client, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client: %w", err)
 	}
-	config = metadata.ConfigFor(config)
-	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	watches, err := newStreamer(config, httpClient, acceptMetadata)
+	watches, err := newStreamer(metadata.ConfigFor(config), httpClient, acceptMetadata)
 	if err != nil {
 		return nil, err
 	}

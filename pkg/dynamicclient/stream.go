@@ -19,11 +19,10 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Streamer begins watches whose events the caller reads. Each watch of client-go's clients has a goroutine that reads
-// them, in which a panic of a decoder ends the process, and which passes on only the text of an error.
+// Streamer begins watches whose events the caller reads, in its own goroutine and with the transport's errors.
 type Streamer interface {
-	// Stream begins a watch of a resource in a namespace, or in all if it is empty. Events are read from the decoder until it
-	// returns an error: io.EOF, or that of the transport. The end of ctx ends it, too. It must be closed.
+	// Stream begins a watch of a resource in a namespace, or in all if it is empty. Events are read from the decoder until
+	// it returns an error: io.EOF, or that of the transport. The end of ctx ends it, too. It must be closed.
 	Stream(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions) (watch.Decoder, error)
 }
 
@@ -34,14 +33,12 @@ type streamer struct {
 	negotiator runtime.ClientNegotiator
 }
 
-// newStreamer returns a Streamer with the codecs of config. As with client-go's clients, no limit on the rate of
-// requests holds back a watch.
+// newStreamer returns a Streamer with the codecs of config.
 func newStreamer(config *rest.Config, httpClient *http.Client, accept string) (streamer, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = nil
 	// Requests use absolute paths, but the REST client requires a value.
 	config.APIPath = "/unused"
-	config.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return streamer{}, fmt.Errorf("cannot create a REST client: %w", err)
@@ -66,6 +63,8 @@ func (s streamer) Stream(
 	body, err := s.rest.Get().AbsPath(append(root, resource.Version)...).
 		NamespaceIfScoped(namespace, namespace != "").Resource(resource.Resource).
 		SetHeader("Accept", s.accept).
+		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // As in client-go, no rate holds back a watch.
+		MaxRetries(0).                                    // The caller backs off.
 		SpecificallyVersionedParams(&o, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Stream(ctx)
 	if err != nil {

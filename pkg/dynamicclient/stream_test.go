@@ -10,7 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
@@ -43,7 +46,7 @@ func watched(t *testing.T, events ...string) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// TestStreamsAreWatches compares what streams bring with what watches of client-go's clients do.
+// TestStreamsAreWatches compares the events of streams with those of client-go's watches.
 func TestStreamsAreWatches(t *testing.T) {
 	object := func(kind, name string) string {
 		return fmt.Sprintf(`{"apiVersion":%s,"metadata":{"name":%q,"namespace":"ns","labels":{"a":"b"},"resourceVersion":"7"}}`, kind, name)
@@ -108,3 +111,45 @@ func TestStreamsAreWatches(t *testing.T) {
 		})
 	}
 }
+
+// TestStreamsAreNeitherThrottledNorRetried: the caller backs off.
+func TestStreamsAreNeitherThrottledNorRetried(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	t.Cleanup(server.Close)
+	client, err := New(&rest.Config{Host: server.URL, RateLimiter: flowcontrol.NewFakeNeverRateLimiter()}, http.DefaultClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Stream(t.Context(), widgets, "", metav1.ListOptions{}); !apierrors.IsTooManyRequests(err) || requests.Load() != 1 {
+		t.Errorf("want the answer of the only request, got %v after %d requests", err, requests.Load())
+	}
+}
+
+// TestStreamsEndWithTheErrorOfTheTransport: the type distinguishes a limit from a lost connection.
+func TestStreamsEndWithTheErrorOfTheTransport(t *testing.T) {
+	cause := errors.New("of the transport")
+	httpClient := &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(cause))}, nil
+	})}
+	client, err := NewMetadata(&rest.Config{Host: "https://example.org"}, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := client.Stream(t.Context(), widgets, "ns", metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	if _, _, err := events.Decode(); !errors.Is(err, cause) {
+		t.Errorf("want the error of the transport, got %v", err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

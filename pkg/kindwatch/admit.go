@@ -45,7 +45,7 @@ func (k Kind) Validate() error {
 // a valid path segment, or if its namespace does not match the scope of the kind or Namespace.
 //
 // Of managedFields, only entries of the manager keep, or of managers with the prefix keep + "-", are kept.
-func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) {
+func (k Kind) admitted(obj runtime.Object, keep string) (*unstructured.Unstructured, bool) {
 	u := (*unstructured.Unstructured)(nil)
 	switch o := obj.(type) {
 	case *unstructured.Unstructured:

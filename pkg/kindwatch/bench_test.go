@@ -50,7 +50,7 @@ func streamed(tb testing.TB, n int, app func(i int) string) *store {
 	s.reduce = reduceToNote
 	all := map[types.NamespacedName]*item{}
 	for i := range n {
-		got, err := s.arrive(decoded(tb, deployment(i, app(i))))
+		got, err := s.arrivedEvent(decoded(tb, deployment(i, app(i))))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func BenchmarkArriving(b *testing.B) {
 			s.reduce = reduceToNote
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.arrive(decoded(b, text)); err != nil {
+				if _, err := s.arrivedEvent(decoded(b, text)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -155,7 +155,7 @@ func BenchmarkArrivingMetadata(b *testing.B) {
 			s.reduce = reduceToNote
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.arrive(&m); err != nil {
+				if _, err := s.arrivedEvent(&m); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -210,6 +210,6 @@ func BenchmarkEqualUpdate(b *testing.B) {
 		i++
 		u.SetResourceVersion(strconv.Itoa(i))
 		s.update(u)
-		s.reachedVersion(strconv.Itoa(i))
+		s.advanceTo(strconv.Itoa(i))
 	}
 }

@@ -5,7 +5,8 @@
 // controller-runtime cache never stops an informer, stores whole objects, and blocks when a kind is not served. It
 // guarantees:
 //
-//   - One watch and goroutine per kind, however many owners request it. A kind without owners is stopped after Options.Linger. A
+//   - One watch per kind, in one goroutine, however many owners request it. It resumes where it ended, unless its
+//     version or what was kept is gone. A kind without owners is stopped after Options.Linger. A
 //     kind that is not served, or may not be listed, is parked and retried; nothing blocks, and other kinds are not
 //     affected.
 //   - Objects are kept without managedFields and last-applied-configuration, or reduced to Records of selected ones

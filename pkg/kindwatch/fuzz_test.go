@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/json"
 )
 
@@ -45,8 +45,8 @@ func FuzzObject(f *testing.F) {
 		if records {
 			s.reduce, s.keepManager = reduceToNote, "x"
 		}
-		send := func(what func(any) error) {
-			for _, obj := range []any{&unstructured.Unstructured{Object: (&unstructured.Unstructured{Object: content}).DeepCopy().Object}, partial.DeepCopy()} {
+		send := func(what func(runtime.Object) error) {
+			for _, obj := range []runtime.Object{&unstructured.Unstructured{Object: (&unstructured.Unstructured{Object: content}).DeepCopy().Object}, partial.DeepCopy()} {
 				if _, ok := obj.(*metav1.PartialObjectMetadata); ok && !isPartial {
 					continue
 				}
@@ -56,22 +56,22 @@ func FuzzObject(f *testing.F) {
 				kept(t, s, records)
 			}
 		}
-		send(func(obj any) error { return s.replace(s.itemsFor(obj, obj), "4") })
-		send(func(obj any) error { s.update(obj); return nil })
-		send(func(obj any) error {
+		send(func(obj runtime.Object) error { return s.replace(s.itemsFor(obj, obj), "4") })
+		send(func(obj runtime.Object) error { s.update(obj); return nil })
+		send(func(obj runtime.Object) error {
 			if u, ok := obj.(*unstructured.Unstructured); ok {
 				s.observe(u)
 			}
 			return nil
 		})
-		send(func(obj any) error {
-			i, err := s.arrive(obj)
+		send(func(obj runtime.Object) error {
+			i, err := s.arrivedEvent(obj)
 			if err != nil || i == nil || !i.kept() {
 				return err
 			}
 			return s.replace([]*item{i}, "5")
 		})
-		send(func(obj any) error { s.delete(obj); return nil })
+		send(func(obj runtime.Object) error { s.delete(obj); return nil })
 	})
 }
 
@@ -87,8 +87,8 @@ func kept(t *testing.T, s *store, records bool) {
 			t.Fatalf("want a name that can be part of a path, got %q", i.Key)
 		}
 		if !records {
-			if key, err := cache.MetaNamespaceKeyFunc(i.object); err != nil || key != cache.ObjectName(i.Key).String() {
-				t.Fatalf("want the key that the object has, got %q, %q, %v", i.Key, key, err)
+			if key := objectKey(i.object); key != i.Key {
+				t.Fatalf("want the key %q, that the object has, got %q", key, i.Key)
 			}
 		}
 		if got, ok := s.get(i.Key); !ok || got != i {

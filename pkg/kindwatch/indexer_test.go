@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // TestObjectsOfANamespaceAreThoseOfTheList does many things in no order. After each, what a namespace has is what the
@@ -43,7 +44,7 @@ func TestObjectsOfANamespaceAreThoseOfTheList(t *testing.T) {
 		var err error
 		switch random.IntN(12) {
 		case 0:
-			all := make([]any, random.IntN(12))
+			all := make([]runtime.Object, random.IntN(12))
 			for i := range all {
 				all[i] = some()
 			}

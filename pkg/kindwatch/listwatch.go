@@ -4,6 +4,7 @@
 package kindwatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,33 +23,35 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
-// This file does what client-go's Reflector does, which needs four goroutines for a watch instead of the one that reads
-// its events, passes on errors as text, and retries out of sight.
+// A kind is listed and watched in one goroutine, which reads the events itself. client-go's Reflector needs four, passes
+// on errors as text, and retries out of sight.
 
 // minWatch and maxWatch bound the time after which a server is requested to end a watch. It is random, so that watches
 // that began together do not end together.
 const minWatch, maxWatch = 5 * time.Minute, 10 * time.Minute
 
-// shortWatch is how long a watch without events must last to count as one.
+// shortWatch is the duration below which a watch is a failure. One without events may be because of its version.
 const shortWatch = time.Second
 
 var (
-	errShortWatch = errors.New("the watch ended at once, without an event")
+	errShortWatch = errors.New("the watch ended at once")
 	errCutList    = errors.New("the watch ended before its list was complete")
 	errNoList     = errors.New("the answer is no list of objects")
+	errNoVersion  = errors.New("the watch ended, and the server sent no resource version to resume it from")
 )
 
-// position is the resource version up to which the kind is known. Without listed, it has to be listed.
+// position is where the next watch begins: after version if it is resumable, otherwise with a list.
 type position struct {
-	listed  bool
-	version string
+	resumable bool
+	version   string
 }
 
-// boundedVersion returns a resource version, or none for what no API server uses.
+// boundedVersion returns a resource version, or "" if it is longer than any of an API server.
 func boundedVersion(version string) string {
 	if len(version) > maxVersion {
 		return ""
@@ -55,44 +59,52 @@ func boundedVersion(version string) string {
 	return version
 }
 
-// listAndWatch lists the kind, unless its watch can go on from at, and watches it until that fails. It leaves in at
-// where the next watch can go on.
+// listAndWatch lists the kind, unless its watch can resume at at, and watches it until that fails. It leaves in at where
+// the next watch can resume.
 func (k *kindWatch) listAndWatch(ctx context.Context, at *position) error {
-	var events watch.Decoder
-	if !at.listed {
-		var err error
-		if events, err = k.begin(ctx, at); err != nil {
-			return err
-		}
-	}
 	for {
-		if events == nil {
-			var err error
-			if events, err = k.watch(ctx, metav1.ListOptions{ResourceVersion: at.version}); err != nil {
-				if !isUnanswered(err) && !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) {
-					*at = position{} // It may be why.
-				}
-				return err
-			}
-		}
-		if err := k.follow(ctx, events, at); err != nil {
-			if !apierrors.IsTooManyRequests(err) {
-				*at = position{} // The same event would come again.
-			}
+		began := k.o.Clock.Now() // Some proxies send no header before the first event.
+		events, err := k.next(ctx, at)
+		if err != nil {
 			return err
 		}
-		events = nil
+		received, err := k.follow(ctx, events, at)
+		switch short := k.o.Clock.Since(began) < shortWatch; {
+		case apierrors.IsTooManyRequests(err), err == nil && short && received:
+			return cmp.Or(err, errShortWatch)
+		case err != nil, short:
+			*at = position{} // The same would come again.
+			return cmp.Or(err, errShortWatch)
+		case at.version == "" || at.version == "0":
+			*at = position{} // The next watch would not report what was deleted before it.
+			return errNoVersion
+		}
 	}
 }
 
-// begin lists the kind as the first events of a watch, which it returns, or in pages where the server does not stream.
-func (k *kindWatch) begin(ctx context.Context, at *position) (watch.Decoder, error) {
-	items, version, events, err := k.stream(ctx)
+// next begins the next watch: with the list, or from where the last one ended.
+func (k *kindWatch) next(ctx context.Context, at *position) (watch.Decoder, error) {
+	if !at.resumable {
+		if events, err := k.list(ctx, at); err != nil || events != nil {
+			return events, err
+		}
+	}
+	events, err := k.watch(ctx, metav1.ListOptions{ResourceVersion: at.version})
+	if err != nil && isAboutVersion(err) {
+		*at = position{}
+	}
+	return events, err
+}
+
+// list lists the kind by a watch with initial events, which it returns, or in pages if the server refuses that.
+func (k *kindWatch) list(ctx context.Context, at *position) (watch.Decoder, error) {
+	items, version, events, err := k.watchList(ctx)
 	if err != nil {
-		if ctx.Err() != nil || isTooLarge(err) || isUnanswered(err) {
+		events = nil
+		if ctx.Err() != nil || isTooLarge(err) || isTransient(err) {
 			return nil, err
 		}
-		if items, version, err = k.list(ctx, k.getPage); err != nil {
+		if items, version, err = k.listPages(ctx); err != nil {
 			return nil, fmt.Errorf("cannot list: %w", err)
 		}
 	}
@@ -102,39 +114,52 @@ func (k *kindWatch) begin(ctx context.Context, at *position) (watch.Decoder, err
 		}
 		return nil, err
 	}
-	*at = position{listed: true, version: version}
+	*at = position{resumable: true, version: version}
 	return events, nil
 }
 
-// stream begins a watch with initial events, and collects these.
-func (k *kindWatch) stream(ctx context.Context) (items []*item, version string, events watch.Decoder, err error) {
-	events, err = k.watch(ctx, metav1.ListOptions{
+// watchList begins a watch with initial events, and collects these.
+func (k *kindWatch) watchList(ctx context.Context) ([]*item, string, watch.Decoder, error) {
+	k.store.listing()
+	events, err := k.watch(ctx, metav1.ListOptions{
 		SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	if err != nil {
 		return nil, "", nil, err
 	}
-	all := map[types.NamespacedName]*item{}
+	items, version, err := k.initialEvents(events)
+	return items, version, events, err
+}
+
+// initialEvents collects the objects of a watch up to the bookmark that ends its list, which has the version. A watch
+// without it is closed, and nothing that arrived is kept.
+func (k *kindWatch) initialEvents(events watch.Decoder) ([]*item, string, error) {
+	all, complete := map[types.NamespacedName]*item{}, false
+	defer func() {
+		if !complete {
+			events.Close()
+			k.store.listing()
+		}
+	}()
 	for {
 		t, obj, err := decode(events)
-		if err != nil {
-			events.Close()
-			if isEnd(err) {
-				err = errCutList // A server that ends streams early may send pages.
-			}
-			return nil, "", nil, err
-		}
-		if m, err := meta.Accessor(obj); t == watch.Bookmark && err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			return slices.Collect(maps.Values(all)), boundedVersion(m.GetResourceVersion()), events, nil
+		switch {
+		case err != nil && isEnd(err):
+			return nil, "", errCutList // A server that ends streams early may send pages.
+		case err != nil:
+			return nil, "", err
 		}
 		if t == watch.Bookmark {
+			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+				complete = true
+				return slices.Collect(maps.Values(all)), boundedVersion(m.GetResourceVersion()), nil
+			}
 			continue
 		}
-		i, err := k.store.arrive(obj)
+		i, err := k.store.arrivedEvent(obj)
 		switch {
 		case err != nil:
-			events.Close()
-			return nil, "", nil, err
+			return nil, "", err
 		case i == nil:
 		case t == watch.Deleted || !i.kept():
 			delete(all, i.Key)
@@ -144,25 +169,22 @@ func (k *kindWatch) stream(ctx context.Context) (items []*item, version string, 
 	}
 }
 
-// follow applies the events of a watch until it ends, and closes it. Without an error, the next one can go on where this
-// one ended.
-func (k *kindWatch) follow(ctx context.Context, events watch.Decoder, at *position) error {
+// follow applies the events of a watch until it ends, and closes it. It returns whether it received any, and no error if
+// the next watch can resume where this one ended.
+func (k *kindWatch) follow(ctx context.Context, events watch.Decoder, at *position) (received bool, err error) {
 	defer events.Close()
-	began, any := k.o.Clock.Now(), false
-	// A watch from no version begins with all objects, in any order.
+	// A watch without a version begins with all objects, in any order.
 	ordered := at.version != "" && at.version != "0"
 	for ctx.Err() == nil {
 		t, obj, err := decode(events)
 		switch {
 		case err != nil && !isEnd(err):
-			return err
-		case err != nil && !any && k.o.Clock.Since(began) < shortWatch:
-			return errShortWatch
+			return received, err
 		case err != nil:
-			return nil
+			return received, nil
 		}
-		any = true
-		switch t {
+		received = true
+		switch t { //nolint:exhaustive // A bookmark has a version only.
 		case watch.Added, watch.Modified:
 			k.store.update(obj)
 		case watch.Deleted:
@@ -170,11 +192,13 @@ func (k *kindWatch) follow(ctx context.Context, events watch.Decoder, at *positi
 		}
 		ordered = ordered || t != watch.Added
 		if m, err := meta.Accessor(obj); err == nil && ordered {
-			at.version = boundedVersion(m.GetResourceVersion())
-			k.store.reachedVersion(at.version)
+			if version := boundedVersion(m.GetResourceVersion()); version != "" {
+				at.version = version
+				k.store.advanceTo(version)
+			}
 		}
 	}
-	return ctx.Err() //nolint:wrapcheck // Its cause says why.
+	return received, ctx.Err() //nolint:wrapcheck // Its cause is reported.
 }
 
 // decode returns the next event. One that reports an error is that error.
@@ -183,22 +207,30 @@ func decode(events watch.Decoder) (watch.EventType, runtime.Object, error) {
 	if err == nil && t == watch.Error {
 		err = apierrors.FromObject(obj)
 	}
-	return t, obj, err //nolint:wrapcheck // The caller's caller says what failed.
+	return t, obj, err //nolint:wrapcheck // park adds what failed.
 }
 
-// isEnd reports whether a watch ended as watches do: its server ended it, or the connection was lost.
+// isEnd reports whether a watch ended as watches do: its server or a proxy ended it, or the connection was lost. The text
+// of an answer says nothing about that.
 func isEnd(err error) bool {
-	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
+	var reset http2.StreamError
+	return !apierror.IsAnswer(err) && (utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) ||
+		utilnet.IsHTTP2ConnectionLost(err) || errors.As(err, &reset))
 }
 
-// isUnanswered reports whether a request failed without an answer of the server, or with the answer to come back later.
-func isUnanswered(err error) bool {
-	return isEnd(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || apierrors.IsTooManyRequests(err)
+// isAboutVersion reports whether a server may have refused a watch because it does not know its version any more.
+func isAboutVersion(err error) bool {
+	return isTooLarge(err) || apierror.IsAnswer(err) &&
+		!apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err)
 }
 
-// watch begins a watch. One with initial events is a list first, and does not count as seen until that is complete.
+// isTransient reports whether a request failed for a reason that says nothing about what it requested.
+func isTransient(err error) bool {
+	return isEnd(err) || utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+}
+
+// watch begins a watch. With initial events it is a list first, and the kind stays unseen until that is complete.
 func (k *kindWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Decoder, error) {
-	k.store.listing()
 	k.unseen(ctx)
 	o.AllowWatchBookmarks, o.TimeoutSeconds = true, new(int64((minWatch + rand.N(maxWatch-minWatch)).Seconds())) //nolint:gosec // No secret.
 	client := dynamicclient.Streamer(k.o.Client)
@@ -228,26 +260,15 @@ const (
 	smallerPage = 8
 )
 
-// getFunc gets a page of a list.
-type getFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
-
-// getPage is the getFunc of the kind.
-func (k *kindWatch) getPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	gvr := k.kind.GroupVersionResource()
-	if k.kind.MetadataOnly {
-		return k.o.MetadataClient.Resource(gvr).Namespace(k.kind.Namespace).List(ctx, k.selected(o)) //nolint:wrapcheck // By list.
-	}
-	return k.o.Client.Resource(gvr).Namespace(k.kind.Namespace).List(ctx, k.selected(o)) //nolint:wrapcheck // By list.
-}
-
-// list gets the latest list in pages and converts it to items, so that at most one page is in memory whole. It requests
-// no cached list (resource version 0), which API servers return whole despite the limit.
-func (k *kindWatch) list(ctx context.Context, get getFunc) (all []*item, version string, err error) {
+// listPages gets the latest list in pages and converts it to items, so that at most one page is in memory whole. It
+// requests no cached list (resource version 0), which API servers return whole despite the limit.
+func (k *kindWatch) listPages(ctx context.Context) ([]*item, string, error) {
 	k.unseen(ctx)
 	k.store.listing()
+	all := map[types.NamespacedName]*item{} // As they are charged: pages can repeat a name.
 	o := metav1.ListOptions{Limit: pageSize}
 	for {
-		items, page, err := k.keepPage(ctx, o, get)
+		items, list, err := k.getPage(ctx, o)
 		switch {
 		case o.Limit > 1 && errors.Is(err, limits.ErrTooLarge):
 			o.Limit = max(1, o.Limit/smallerPage)
@@ -255,29 +276,38 @@ func (k *kindWatch) list(ctx context.Context, get getFunc) (all []*item, version
 		case err != nil:
 			return nil, "", err
 		}
-		all = append(all, items...)
-		if page.Continue == "" {
-			return all, boundedVersion(page.ResourceVersion), nil
+		for _, i := range items {
+			all[i.Key] = i
 		}
-		o.Continue = page.Continue
+		if list.Continue == "" {
+			return slices.Collect(maps.Values(all)), boundedVersion(list.ResourceVersion), nil
+		}
+		o.Continue = list.Continue
 	}
 }
 
-// keepPage gets a page, which stays charged until the kept part of it is charged.
-func (k *kindWatch) keepPage(ctx context.Context, o metav1.ListOptions, get getFunc) ([]*item, metav1.ListMeta, error) {
+// getPage gets a page, which stays charged until the kept part of it is charged.
+func (k *kindWatch) getPage(ctx context.Context, o metav1.ListOptions) ([]*item, metav1.ListMeta, error) {
 	ctx, done := limits.WithDecoding(ctx)
 	defer done()
-	got, err := get(ctx, o)
-	if err != nil {
-		return nil, metav1.ListMeta{}, err
+	var got runtime.Object
+	var err error
+	gvr := k.kind.GroupVersionResource()
+	if k.kind.MetadataOnly {
+		got, err = k.o.MetadataClient.Resource(gvr).Namespace(k.kind.Namespace).List(ctx, k.selected(o))
+	} else {
+		got, err = k.o.Client.Resource(gvr).Namespace(k.kind.Namespace).List(ctx, k.selected(o))
 	}
-	return k.page(got)
+	if err != nil {
+		return nil, metav1.ListMeta{}, err //nolint:wrapcheck // By list.
+	}
+	return k.itemsIn(got)
 }
 
-// page converts a page to items, and counts them against the budget before the next page is requested.
-func (k *kindWatch) page(got runtime.Object) (items []*item, page metav1.ListMeta, err error) {
+// itemsIn converts a page to items, and counts them against the budget before the next page is requested.
+func (k *kindWatch) itemsIn(got runtime.Object) (items []*item, list metav1.ListMeta, err error) {
 	passed := 0
-	keep := func(obj any) {
+	keep := func(obj runtime.Object) {
 		if i, ok := k.store.convert(obj); ok && i.kept() {
 			items = append(items, i)
 		} else {
@@ -287,21 +317,21 @@ func (k *kindWatch) page(got runtime.Object) (items []*item, page metav1.ListMet
 	switch got := got.(type) {
 	case *unstructured.UnstructuredList:
 		if got.GetKind() == "Table" {
-			return nil, page, errNoList
+			return nil, list, errNoList
 		}
-		page = metav1.ListMeta{ResourceVersion: got.GetResourceVersion(), Continue: got.GetContinue()}
+		list = metav1.ListMeta{ResourceVersion: got.GetResourceVersion(), Continue: got.GetContinue()}
 		for i := range got.Items {
 			keep(&unstructured.Unstructured{Object: got.Items[i].Object})
 			got.Items[i].Object = nil
 		}
 	case *metav1.PartialObjectMetadataList:
-		page = got.ListMeta
+		list = got.ListMeta
 		for i := range got.Items {
 			keep(&got.Items[i])
 			got.Items[i] = metav1.PartialObjectMetadata{}
 		}
 	default:
-		return nil, page, errNoList
+		return nil, list, errNoList
 	}
-	return items, page, k.store.arrivedPage(items, passed)
+	return items, list, k.store.arrivedPage(items, passed)
 }

@@ -33,7 +33,7 @@ func TestWhatIsObservedIsCharged(t *testing.T) {
 	if s.budget.bytes != counted {
 		t.Errorf("Want %d bytes to be counted, got %d.", counted, s.budget.bytes)
 	}
-	s.reachedVersion("18446744073709551616")
+	s.advanceTo("18446744073709551616")
 	if len(s.observed.items) > 0 || s.budget.objects != 1 || s.budget.bytes != s.known.bytes() {
 		t.Errorf("Want what the watch has reached to be given back, got %d objects of %d bytes.", s.budget.objects, s.budget.bytes)
 	}
@@ -72,7 +72,7 @@ func TestManyObservedAreForgottenInTheEnd(t *testing.T) {
 		s.observe(object(fmt.Sprint("a", i), "u", fmt.Sprint(10+i)))
 	}
 	for i := range many {
-		s.reachedVersion(fmt.Sprint(10 + many + i))
+		s.advanceTo(fmt.Sprint(10 + many + i))
 	}
 	if n := len(s.observed.items); n != 0 {
 		t.Errorf("Want none to be left, got %d.", n)

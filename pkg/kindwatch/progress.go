@@ -124,7 +124,7 @@ type trouble struct {
 	failing time.Time
 	cause   Cause
 
-	// listed is when the list of the current attempt arrived; zero if it has not.
+	// listed is when the list of the current attempt arrived, or its watch was resumed; zero before.
 	listed time.Time
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -91,7 +92,7 @@ func newConverter(kind Kind) converter {
 
 // convert converts an object from a server to an item. It returns false for what cannot be an object of the kind, and
 // for what the selector does not match. A server that honours selectors sends no unmatched objects.
-func (h converter) convert(obj any) (*item, bool) {
+func (h converter) convert(obj runtime.Object) (*item, bool) {
 	if h.kind.LabelSelector != "" {
 		// The stored form may lack the labels.
 		if o, ok := obj.(metav1.Object); !ok || !h.selects(o.GetLabels()) {

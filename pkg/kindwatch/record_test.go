@@ -226,7 +226,7 @@ func TestObservedRecords(t *testing.T) {
 		},
 		"Passed": {
 			reason: "A watch that has come further knows better.", observe: noted("a", "1", "12", "bank", ""),
-			then: func(s *store) error { s.reachedVersion("20"); return nil }, shop: "a@8",
+			then: func(s *store) error { s.advanceTo("20"); return nil }, shop: "a@8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestIndexIsWhatFollowsFromTheRecords(t *testing.T) {
 		case 1, 2:
 			s.delete(some())
 		case 3:
-			s.reachedVersion(strconv.Itoa(version))
+			s.advanceTo(strconv.Itoa(version))
 		case 4:
 			s.observe(some())
 		default:
@@ -345,7 +345,7 @@ func TestWhatIsNotKeptCountsByNumberOnly(t *testing.T) {
 			}
 			s.listing()
 			for i := range n {
-				got, err := s.arrive(tc.bring(i))
+				got, err := s.arrivedEvent(tc.bring(i))
 				if err == nil && got != nil && got.kept() && got.object != nil {
 					t.Fatalf("want no object to be held, got %v", got)
 				}

@@ -9,8 +9,8 @@ import (
 )
 
 // A synced kind that can no longer be listed looks as if its objects did not change. So the time without a list or
-// watch is measured, and the kind becomes Stale when it is too long. A hanging request counts as a failed one, and a
-// watch that follows another without an attempt between them counts like one after it.
+// watch is measured, and the kind becomes Stale when it is too long. A hanging request counts as a failed one, and so
+// does the time between two watches of one attempt.
 
 // unseen records that the kind is neither listed nor watched, until seen. Requests of an ended attempt are ignored.
 func (k *kindWatch) unseen(attempt context.Context) {
@@ -38,7 +38,7 @@ func (k *kindWatch) seen() {
 	stale := k.state == StateStale
 	k.endBlindness()
 	if k.trouble.listed.IsZero() {
-		k.trouble.listed = k.o.Clock.Now() // A watch that goes on needs no list.
+		k.trouble.listed = k.o.Clock.Now() // A resumed watch stands for the list of its attempt.
 	}
 	k.mu.Unlock()
 	if stale {

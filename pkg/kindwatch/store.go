@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -81,8 +82,9 @@ func (s *store) arrivedPage(items []*item, passed int) error {
 	return s.unlockUnlessOver()
 }
 
-// arrive is arrivedPage for one object of a stream, which it converts: nil if it cannot be an object of the kind.
-func (s *store) arrive(obj any) (*item, error) {
+// arrivedEvent converts an object of a watch's initial events and counts it, as arrivedPage does. The item is nil if the
+// object cannot be one of the kind.
+func (s *store) arrivedEvent(obj runtime.Object) (*item, error) {
 	i, ok := s.convert(obj)
 	s.mu.Lock()
 	if ok && i.kept() {
@@ -185,7 +187,7 @@ func (s *store) forgetArriving() {
 }
 
 // update stores an object that the watch reports.
-func (s *store) update(obj any) {
+func (s *store) update(obj runtime.Object) {
 	i, ok := s.convert(obj)
 	if !ok {
 		return
@@ -204,7 +206,7 @@ func (s *store) update(obj any) {
 }
 
 // delete removes an object that the watch reports as deleted.
-func (s *store) delete(obj any) {
+func (s *store) delete(obj runtime.Object) {
 	u, ok := s.kind.admitted(obj, s.keepManager)
 	if !ok {
 		return
@@ -274,8 +276,8 @@ func (s *store) together(items indexer) (objects, bytes int64) {
 	return int64(len(items.items) + len(s.observed.items)), items.bytes() + s.observed.bytes()
 }
 
-// reachedVersion records the resource version of an event or bookmark, after the event.
-func (s *store) reachedVersion(version string) {
+// advanceTo records the resource version of an event or bookmark, after the event.
+func (s *store) advanceTo(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(version)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // While an API server restarts, an object can be written and deleted before the watch is back. Its writer receives the
@@ -15,7 +17,7 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		known        string
-		listed       []any
+		listed       []runtime.Object
 		version      string
 		want         []string
 		left         bool
@@ -27,14 +29,14 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 			want: []string{"Deleted a/1"},
 		},
 		{
-			name: "another", reason: "Another object took its name.", listed: []any{object("a", "2", "19")}, version: "20",
+			name: "another", reason: "Another object took its name.", listed: []runtime.Object{object("a", "2", "19")}, version: "20",
 			want: []string{"Deleted a/1", "Added a/2"},
 		},
 		{
-			name: "between", reason: "It came and went between two others.", known: "0", listed: []any{object("a", "2", "19")}, version: "20",
+			name: "between", reason: "It came and went between two others.", known: "0", listed: []runtime.Object{object("a", "2", "19")}, version: "20",
 			want: []string{"Deleted a/1", "Deleted a/0", "Added a/2"},
 		},
-		{name: "still there", reason: "It is what was written.", listed: []any{object("a", "1", "10")}, version: "20", want: []string{"Added a/1"}},
+		{name: "still there", reason: "It is what was written.", listed: []runtime.Object{object("a", "1", "10")}, version: "20", want: []string{"Added a/1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
@@ -46,7 +48,7 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 			}
 			if tc.known != "" {
 				s.update(object("a", tc.known, "8"))
-				s.reachedVersion("8")
+				s.advanceTo("8")
 			}
 			got = nil
 			s.observe(object("a", "1", "10"))

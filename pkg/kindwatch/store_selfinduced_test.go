@@ -65,7 +65,7 @@ func BenchmarkStore(b *testing.B) {
 		obj := object("a"+strconv.Itoa(i%5000), "1", strconv.Itoa(i))
 		s.observe(obj)
 		s.update(obj)
-		s.reachedVersion(strconv.Itoa(i))
+		s.advanceTo(strconv.Itoa(i))
 		if _, ok := s.get(objectKey(obj)); !ok {
 			b.Fatal("the store is not synced")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -61,8 +62,8 @@ func TestStoreReplace(t *testing.T) {
 			s := newStore(configMaps, func(e Event) {
 				got = append(got, fmt.Sprintf("%s %s/%s initial=%v relisted=%v", e.Type, e.Object.GetName(), e.Object.GetUID(), e.Initial, e.Relisted))
 			}, func() { synced++ })
-			list := func(in []object3) []any {
-				out := []any{}
+			list := func(in []object3) []runtime.Object {
+				out := []runtime.Object{}
 				for _, o := range in {
 					out = append(out, object(o[0], o[1], o[2]))
 				}
@@ -125,7 +126,7 @@ func TestStoreObserve(t *testing.T) {
 		},
 		"Passed": {
 			reason:  "A watch that has come further without a word of the object means that there is none.",
-			observe: object("b", "3", "12"), then: func(s *store) { s.reachedVersion("20") }, want: "1/8",
+			observe: object("b", "3", "12"), then: func(s *store) { s.advanceTo("20") }, want: "1/8",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

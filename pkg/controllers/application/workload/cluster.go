@@ -29,7 +29,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// maxKinds bounds the kinds watched in one cluster. Each takes a stream and goroutines, and users who can create
+// maxKinds bounds the kinds watched in one cluster. Each takes a stream and a goroutine, and users who can create
 // definitions and Applications there decide how many are named.
 const maxKinds = 500
 

@@ -72,8 +72,8 @@ func bound(
 		// client-go would assume the request's content type, which can be protobuf.
 		resp.Header.Set("Content-Type", mediaTypeJSON)
 	case err == nil && mediaType == mediaTypeJSON:
-	case err == nil && mediaType == "text/plain":
-		// Used by /readyz and many errors. No decoder accepts it.
+	case err == nil && mediaType == "text/plain" && subject != subjectEvent:
+		// Used by /readyz and many errors. No decoder of objects accepts it; but events are read as JSON.
 		resp.Body = limits.Text(resp.Body, maxText)
 		return nil
 	case failed:

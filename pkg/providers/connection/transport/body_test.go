@@ -110,6 +110,13 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		_, err := c.CoreV1().ConfigMaps("ns").List(t.Context(), metav1.ListOptions{})
 		return err
 	}
+	watch := func(c kubernetes.Interface) error {
+		w, err := c.CoreV1().ConfigMaps("ns").Watch(t.Context(), metav1.ListOptions{})
+		if err == nil {
+			w.Stop()
+		}
+		return err
+	}
 	version := func(c kubernetes.Interface) error { _, err := c.Discovery().ServerVersion(); return err }
 	resources := func(c kubernetes.Interface) error {
 		_, err := c.Discovery().ServerResourcesForGroupVersion("v1")
@@ -140,6 +147,7 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		"LargeFailure":    {"It has a limit of its own.", send(500, asJSON, padded(501, "Status")), list, limits.LimitBytes},
 		"Endless":         {"What never ends is not read for ever.", connectiontest.Endless, get, "none"},
 		"Protobuf":        {"Protobuf is refused.", send(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), get, limits.LimitContentType},
+		"TextEvents":      {"Text is no event.", send(200, "text/plain", `{"type":"BOOKMARK","object":{}}`), watch, limits.LimitContentType},
 		"YAML":            {"So is YAML.", send(200, "application/yaml", "a: &a []"), get, limits.LimitContentType},
 		"CBOR":            {"And CBOR.", send(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, limits.LimitContentType},
 		"NoContentType":   {"Without a type it is taken for JSON.", send(200, "", "k8s\x00"), get, limits.LimitSyntax},

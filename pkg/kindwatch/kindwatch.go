@@ -28,6 +28,9 @@ const healthyAfter = 2 * time.Minute
 // pokesAtOnce is how many pokes in a row are obeyed at once.
 const pokesAtOnce = 5
 
+// maxResumeBackoff bounds the back-off of a watch that resumes: it costs its server little, and what is known grows old.
+const maxResumeBackoff = 30 * time.Second
+
 // errRelist ends an attempt in order to list everything again.
 var errRelist = errors.New("the kind is listed again")
 
@@ -59,7 +62,7 @@ type kindWatch struct {
 	blind chan struct{}
 	ended bool
 
-	// at is where the next attempt begins; empty while there is one.
+	// at is where the next attempt begins. It is empty during an attempt.
 	at position
 
 	// abort ends the current attempt, and leave releases its slot at the gate; nil once its list has released it.
@@ -138,7 +141,8 @@ func (k *kindWatch) evict(why error) {
 	if k.endAttempt(why) {
 		return // The running loop drops everything once nothing more can arrive.
 	}
-	k.store.drop() // Old objects, kept to compute the difference when the kind is served again.
+	k.store.drop()    // Old objects, kept to compute the difference when the kind is served again.
+	k.endAttempt(why) // One may have begun meanwhile.
 	if s, _ := k.currentState(); s == StateSynced {
 		// The cache is empty, and readers must receive an event when it is filled again.
 		k.setState(StateTooLarge, k.tooLarge(why))
@@ -153,8 +157,11 @@ func (k *kindWatch) attempt(ctx context.Context, leave func()) error {
 	k.mu.Lock()
 	k.abort, k.leave = abort, leave
 	at := k.at
+	if k.state == StateStale {
+		at = position{} // A server that refuses to resume may still list.
+	}
 	k.at = position{}
-	if k.o.Generation != nil && !at.listed {
+	if k.o.Generation != nil && !at.resumable {
 		k.begun = k.o.Generation()
 	}
 	k.mu.Unlock()
@@ -177,7 +184,7 @@ func (k *kindWatch) attempt(ctx context.Context, leave func()) error {
 func (k *kindWatch) resumes() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.at.listed
+	return k.at.resumable && k.state != StateStale
 }
 
 func (k *kindWatch) retry() {
@@ -286,7 +293,11 @@ func (k *kindWatch) run(ctx context.Context) {
 			backoff = k.newBackoff()
 		}
 
-		if k.pause(ctx, backoff.Step()) && pokes.AllowN(k.o.Clock.Now(), 1) {
+		wait := backoff.Step()
+		if k.resumes() {
+			wait = min(wait, maxResumeBackoff)
+		}
+		if k.pause(ctx, wait) && pokes.AllowN(k.o.Clock.Now(), 1) {
 			backoff = k.newBackoff()
 		} else if rest := k.o.MinBackoff - k.o.Clock.Since(started); rest > 0 {
 			k.rest(ctx, rest)

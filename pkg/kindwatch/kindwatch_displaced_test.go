@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -118,7 +119,7 @@ func TestPanicOfAHandlerEndsNoProcess(t *testing.T) {
 		t.Helper()
 		eventually(t, what, func() error { return atLeast(panics.Load(), n) })
 	}
-	list := make([]any, 0, 40)
+	list := make([]runtime.Object, 0, 40)
 	for n := range cap(list) {
 		big := object(fmt.Sprint("a", n), fmt.Sprint(n), "5")
 		big.SetAnnotations(map[string]string{"big": strings.Repeat("x", 16<<10)})
