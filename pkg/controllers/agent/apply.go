@@ -23,13 +23,10 @@ import (
 // apply executes the steps of a plan until one of them stops it.
 func (r *requirementReconciler) apply(ctx context.Context, s *downstream.Scope, p plan.Plan) (downstream.Outcome, error) {
 	await(r.hub, s, p)
-	o := downstream.Outcome{Silent: p.SkipReport, Hub: p.Down.Object, All: p.Down.WithSecrets, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.RequeueAfter}
+	// Further changes of a claim without steps arrive as events.
+	o := downstream.Outcome{Plan: p, KeepCondition: p.SkipReport && p.Down.Object != nil && len(p.Steps) == 0}
 	if p.RequeueSlowly {
-		o.RetryAfter = condition.SlowRetry()
-	}
-	if p.SkipReport && p.Down.Object != nil && len(p.Steps) == 0 {
-		// Further changes of the claim arrive as events. The hub's status is known.
-		o.Silent, o.KeepCondition = false, true
+		o.RequeueAfter = condition.SlowRetry()
 	}
 	var inFlight time.Duration
 	if slices.ContainsFunc(p.Steps, func(st plan.Step) bool { return st.Do == plan.AwaitCreations }) {
@@ -47,7 +44,7 @@ func (r *requirementReconciler) apply(ctx context.Context, s *downstream.Scope, 
 		case st.Do == plan.Adopt:
 			adopted = object
 		case st.Do == plan.Push:
-			o.Hub, o.Current = object, true
+			o.Down.Object, o.Current = object, true
 		}
 	}
 	return o, nil
@@ -68,7 +65,8 @@ func await(h *index.Hub, s *downstream.Scope, p plan.Plan) {
 // stoppedBy returns the outcome of a plan that a step stopped, and any error that is not reported to users. The claim's
 // known object still flows down.
 func stoppedBy(o downstream.Outcome, st plan.Step, object *unstructured.Unstructured, err error) (downstream.Outcome, error) {
-	stopped := downstream.Outcome{Silent: condition.IsPending(err), Hub: cmp.Or(object, o.Hub), All: o.All}
+	stopped := downstream.Outcome{Plan: plan.Plan{SkipReport: condition.IsPending(err), Down: o.Down}}
+	stopped.Down.Object = cmp.Or(object, o.Down.Object)
 	if err := stopped.Note(err); err != nil {
 		// The steps had to determine whether the problem may be disclosed.
 		o.Problem, o.Holder = nil, ""
@@ -119,29 +117,26 @@ func (r *requirementReconciler) do(
 	return object, err
 }
 
-// bringDown propagates late-initialized fields and Secrets to the workload cluster, and records the object in a claim
-// whose status was reported before. None waits for another, nor for the push: a password rotated in the hub is needed
-// even if the hub rejects an edit. If the cluster does not respond, no further requests are made.
-func (r *requirementReconciler) bringDown(ctx context.Context, s *downstream.Scope, o *downstream.Outcome, reported bool) error {
-	if !flowsDown(*o) {
+// bringDown propagates late-initialized fields and Secrets to the workload cluster, and records the object. None waits
+// for another, nor for the push: a password rotated in the hub is needed even if the hub rejects an edit. If the cluster
+// does not respond, no further requests are made.
+func (r *requirementReconciler) bringDown(ctx context.Context, s *downstream.Scope, o *downstream.Outcome, d downstream.Down) error {
+	if !d.Secrets {
 		return nil
 	}
-	steps := []func(context.Context, *downstream.Scope, *unstructured.Unstructured) error{r.late.Initialise, r.secrets.Pull}
-	if reported {
-		steps = append(steps, r.late.Record)
-	}
+	hub := o.Down.Object
+	o.RequeueAfter = condition.MinNonZero(o.RequeueAfter, d.RequeueAfter)
 	var errs []error
-	for _, step := range steps {
-		err := step(ctx, s, o.Hub)
+	for _, step := range []func() error{
+		func() error { return r.reports.Initialise(ctx, s, hub, d.Late) },
+		func() error { return r.secrets.Pull(ctx, s, hub) },
+		func() error { return r.reports.Record(ctx, s, hub, d.Record) },
+	} {
+		err := step()
 		if hubaccess.IsUnanswered(err) {
 			return err
 		}
 		errs = append(errs, o.Note(err))
 	}
 	return errors.Join(errs...)
-}
-
-// flowsDown reports whether the hub's state of a claim is propagated to its workload cluster.
-func flowsDown(o downstream.Outcome) bool {
-	return !o.Silent && o.All && o.Hub != nil && o.Hub.GetDeletionTimestamp() == nil
 }

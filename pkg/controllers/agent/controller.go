@@ -15,9 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -35,7 +33,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.
 		return condition.Result(err)
 	}
 	s.Changes = seen
-	o := downstream.Outcome{Hub: s.Own()}
+	o := downstream.Outcome{Plan: plan.Plan{Down: plan.Down{Object: s.Own()}}}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
@@ -57,21 +55,20 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.
 // other's result, unless an error keeps the reconcile from going on (mayContinue).
 func (r *requirementReconciler) propagateDown(ctx context.Context, s *downstream.Scope, o downstream.Outcome, err error) (reconcile.Result, error) {
 	if s.HubKind != s.Kind {
-		o.Hub = nil // Another version has other fields.
+		o.Down.Object = nil // Another version has other fields.
 	}
-	_, reported := propagation.ShownAgentSynced(s.Claim)
+	d := downstream.DecideDown(r.reports.Facts(s, o))
 	if mayContinue(err) {
-		err = errors.Join(err, r.bringDown(ctx, s, &o, reported))
+		err = errors.Join(err, r.bringDown(ctx, s, &o, d))
 	}
-	recorded := reported && flowsDown(o) && ownership.Records(s.Claim, o.Hub)
 	result, failure := r.reportStatus(ctx, s, o, err)
-	if reported && !recorded || s.AwaitsStatus || !flowsDown(o) || !mayContinue(err) || failure != nil {
+	if !d.Secrets || d.Record != "" || s.AwaitsStatus || !mayContinue(err) || failure != nil {
 		return result, failure
 	}
-	// Users wait for the first status, and it can imply the record. That of another object no longer does. A refusal is
-	// reported by the next reconcile.
-	again, err := condition.Result(r.late.Record(ctx, s, o.Hub))
-	result.RequeueAfter = condition.MinNonZero(result.RequeueAfter, again.RequeueAfter)
+	// The status can imply the record. That of another object no longer does.
+	record, left := downstream.DecideRecord(r.reports.Facts(s, o))
+	again, err := condition.Result(r.reports.Record(ctx, s, o.Down.Object, record)) // The next reconcile reports a refusal.
+	result.RequeueAfter = condition.MinNonZero(result.RequeueAfter, condition.MinNonZero(left, again.RequeueAfter))
 	return result, err
 }
 
@@ -101,12 +98,11 @@ func (r *requirementReconciler) reportStatus(ctx context.Context, s *downstream.
 		if !isLasting && hubaccess.IsUnanswered(err) {
 			return reconcile.Result{}, err
 		}
-		o.Silent, o.Problem, o.Holder, o.KeepCondition = false, lasting, "", !isLasting
+		o.SkipReport, o.Problem, o.Holder, o.KeepCondition = false, lasting, "", !isLasting
 		_, reportErr := r.reports.Report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
 	r.reports.Succeeded(s.ObjectRequest)
-	o.Silent = o.Silent || s.Vanished // There is no claim to report to.
 	result, err := r.reports.Report(ctx, s, o)
 	if err == nil && o.Err != nil {
 		return reconcile.Result{}, o.Err

@@ -97,6 +97,11 @@ func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconci
 	return r, s, server, now
 }
 
+// down returns the facts of a claim whose object and Secrets flow down.
+func down(r *requirementReconciler, s *downstream.Scope, hub *unstructured.Unstructured) downstream.Facts {
+	return r.reports.Facts(s, downstream.Outcome{Plan: plan.Plan{Down: plan.Down{Object: hub, WithSecrets: true}}})
+}
+
 // carried returns a claim in its state after a push, and its object in the hub.
 func carried(t *testing.T) (claim, hub *unstructured.Unstructured) {
 	t.Helper()
@@ -156,7 +161,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Error{Reason: chosen})
 		claim.Object["status"] = propagation.BuildStatus(claim, hub, true, shown, r.clock.Now())
-		if _, err := r.reports.Report(t.Context(), s, downstream.Outcome{Hub: hub, KeepCondition: true}); err != nil {
+		if _, err := r.reports.Report(t.Context(), s, downstream.Outcome{Plan: plan.Plan{Down: plan.Down{Object: hub}}, KeepCondition: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +185,7 @@ func TestHolderIsNotReportedBeforeItMayBe(t *testing.T) {
 	if failure == nil || o.Problem != nil || o.Holder != "" {
 		t.Errorf("want no report, got %+v, %v", o, failure)
 	}
-	for _, o := range []downstream.Outcome{o, {Problem: problem, Holder: holder}} {
+	for _, o := range []downstream.Outcome{o, {Plan: plan.Plan{Problem: problem, Holder: holder}}} {
 		for range 2 {
 			if _, err := r.reportStatus(t.Context(), s, o, failure); err == nil {
 				t.Error("want it to be tried again")
@@ -213,8 +218,9 @@ func TestClusterThatDoesNotAnswerIsNotQueriedAgain(t *testing.T) {
 			server.answer = tc.answer
 			// Pulling Secrets starts with what blocks them.
 			s.BlockingSecrets = []types.NamespacedName{{Name: "not-looked-at"}}
-			o := downstream.Outcome{Hub: hub, All: true}
-			failure := r.bringDown(t.Context(), s, &o, true)
+			facts := down(r, s, hub)
+			o := facts.Outcome
+			failure := r.bringDown(t.Context(), s, &o, downstream.DecideDown(facts))
 			if failure == nil || (s.BlockingSecrets == nil) != tc.secrets {
 				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.BlockingSecrets, failure)
 			}
@@ -245,10 +251,11 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 			return r.release(t.Context(), s)
 		},
 		"LateFields": func(r *requirementReconciler, s *downstream.Scope) error {
-			return r.late.Initialise(t.Context(), s, filledIn)
+			return r.reports.Initialise(t.Context(), s, filledIn, downstream.DecideDown(down(r, s, filledIn)).Late)
 		},
 		"Record": func(r *requirementReconciler, s *downstream.Scope) error {
-			return r.late.Record(t.Context(), s, hub)
+			record, _ := downstream.DecideRecord(down(r, s, hub))
+			return r.reports.Record(t.Context(), s, hub, record)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +276,9 @@ func TestVanishedClaimIsNotReported(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, server, _ := teller(t, claim)
 	s.Vanished = true
-	o := downstream.Outcome{Hub: hub, Problem: plan.Deleting("MySQLInstance", "bar", "db"), RetryAfter: time.Second}
+	o := downstream.Outcome{Plan: plan.Plan{
+		Problem: plan.Deleting("MySQLInstance", "bar", "db"), RequeueAfter: time.Second, Down: plan.Down{Object: hub},
+	}}
 	result, err := r.reportStatus(t.Context(), s, o, nil)
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
@@ -370,7 +379,8 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 				}
 				workload.saw = []string{}
 				s.Claim = workload.claim
-				if _, err := r.propagateDown(t.Context(), s, downstream.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
+				p := plan.Plan{Problem: tc.problem, Down: plan.Down{Object: hub, WithSecrets: true}}
+				if _, err := r.propagateDown(t.Context(), s, downstream.Outcome{Plan: p, Current: true}, nil); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, workload.saw); diff != "" {

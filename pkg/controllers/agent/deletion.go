@@ -114,7 +114,7 @@ func (r *requirementReconciler) reportHeld(ctx context.Context, s *downstream.Sc
 	if s.Claim.GetDeletionTimestamp() == nil || len(others) == 0 {
 		return nil
 	}
-	_, err := r.reports.Report(ctx, s, downstream.Outcome{Problem: plan.Held(others)})
+	_, err := r.reports.Report(ctx, s, downstream.Outcome{Plan: plan.Plan{Problem: plan.Held(others)}})
 	return err
 }
 

@@ -103,8 +103,8 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 
 			p := plan.Plan{SkipReport: true, Steps: []plan.Step{{Do: plan.Remove, At: place}, {Do: plan.AwaitCreations}}}
 			o, err := r.apply(t.Context(), s, p)
-			if err != nil || o.RetryAfter != tc.want {
-				t.Errorf("%s want a wait of %s, got %s, %v", tc.reason, tc.want, o.RetryAfter, err)
+			if err != nil || o.RequeueAfter != tc.want {
+				t.Errorf("%s want a wait of %s, got %s, %v", tc.reason, tc.want, o.RequeueAfter, err)
 			}
 		})
 	}

@@ -39,8 +39,7 @@ type requirementReconciler struct {
 	// reported holds watch events of claims that are being reconciled.
 	reported index.Reported
 
-	// What flows down: late-initialized fields, Secrets, and user-visible reports.
-	late    downstream.LateFields
+	// What flows down: Secrets, and what claims show.
 	secrets downstream.Secrets
 	reports downstream.Reporter
 }
@@ -70,7 +69,6 @@ func newRequirementReconciler(o requirementOptions) *requirementReconciler {
 		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
 		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: l,
 		inFlight: index.NewInFlight(o.clock, o.inFlightGrace),
-		late:     downstream.LateFields{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
 		secrets:  downstream.Secrets{Hub: o.hub, HubReader: hubaccess.API{}, Metrics: o.metrics},
 		reports:  downstream.Reporter{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
 	}

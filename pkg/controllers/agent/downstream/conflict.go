@@ -38,11 +38,10 @@ func WithConflict(claim *unstructured.Unstructured, holder string) *unstructured
 	return out
 }
 
-// noteConflict updates a claim's conflict annotation. If the cluster refuses, that is only logged: the condition says
-// everything that the annotation would. A paused claim has no result, and is skipped.
-func (r *Reporter) noteConflict(ctx context.Context, s *Scope, holder string) error {
-	claim := WithConflict(s.Claim, holder)
-	if claim == nil || s.IsPaused() {
+// annotate writes a claim's conflict annotation, unless the claim is nil. If the cluster refuses, that is only logged:
+// the condition says everything that the annotation would.
+func (r *Reporter) annotate(ctx context.Context, s *Scope, claim *unstructured.Unstructured) error {
+	if claim == nil {
 		return nil
 	}
 	err := hubaccess.WorkloadError(

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -22,27 +21,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
-// LateFields shows late-initialized fields in claims, and records their objects in the hub there.
-type LateFields struct {
-	Clock   clock.PassiveClock
-	Metrics *Metrics
-	Ledger  *index.Ledger
-
-	// Patience is how long the first late-initialized fields wait for the others.
-	Patience time.Duration
-}
-
-// Initialise shows late-initialized fields in the claim, once they need not wait for others.
-func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
-	if err := r.inheritLate(ctx, s); err != nil {
+// Initialise applies late-initialized fields to the claim, unless they are nil.
+func (r *Reporter) Initialise(ctx context.Context, s *Scope, hub *unstructured.Unstructured, spec map[string]any) error {
+	if err := r.inheritLate(ctx, s); err != nil || spec == nil {
 		return err
-	}
-	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
-	if !changes || r.Ledger.Entry(s.ObjectRequest).Shown == objects.Digest(spec) {
-		return nil
-	}
-	if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
-		return condition.PendingError{After: left}
 	}
 	var again error
 	manager := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager)
@@ -72,17 +54,10 @@ func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured
 	return again
 }
 
-// Record records the claim's object in the hub, if that is not recorded and the claim's status does not imply it.
-func (r *LateFields) Record(ctx context.Context, s *Scope, hub *unstructured.Unstructured) error {
-	record := ownership.RecordFor(s.Claim, hub)
-	if ownership.Records(s.Claim, hub) || r.Ledger.Entry(s.ObjectRequest).Recorded == record {
+// Record writes the record of the claim's object in the hub, unless it is empty.
+func (r *Reporter) Record(ctx context.Context, s *Scope, hub *unstructured.Unstructured, record string) error {
+	if record == "" {
 		return nil
-	}
-	if was, _ := ownership.GetRecord(s.Claim); was.UID == "" && was.Namespace == hub.GetNamespace() && !was.Existed(s.Claim) {
-		// The object is new, and its status will say that it exists.
-		if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
-			return condition.PendingError{After: left}
-		}
 	}
 	claim := s.Claim.DeepCopy()
 	ownership.SetRecord(claim, record)
@@ -106,7 +81,7 @@ func refused(s *Scope, err error) error {
 
 // inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes the former ones
 // give them up.
-func (r *LateFields) inheritLate(ctx context.Context, s *Scope) error {
+func (r *Reporter) inheritLate(ctx context.Context, s *Scope) error {
 	former := propagation.FormerManagers(s.Claim, s.Workload.Owner())
 	if len(former) == 0 {
 		return nil
@@ -136,7 +111,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *Scope) error {
 const lookAgain = time.Millisecond
 
 // Apply applies late-initialized fields in the very claim that was read. It does not recreate a deleted claim.
-func (r *LateFields) Apply(ctx context.Context, s *Scope, manager string, spec map[string]any) (*unstructured.Unstructured, error) {
+func (r *Reporter) Apply(ctx context.Context, s *Scope, manager string, spec map[string]any) (*unstructured.Unstructured, error) {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
 	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
 	claim.SetNamespace(s.Namespace)

@@ -5,43 +5,29 @@ package downstream
 
 import (
 	"errors"
-	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
-// Outcome is the result of a plan, reported in the claim's status.
+// Outcome is a plan as its steps left it.
 type Outcome struct {
-	// Silent means that nothing is reported: the claim is gone, or not ours to touch, or an event will follow.
-	Silent bool
+	plan.Plan
 
-	// Hub is the object in the hub whose status the claim shows; nil if there is none owned by the claim.
-	Hub *unstructured.Unstructured
-
-	// All means that late fields and Secrets are pulled too.
-	All bool
-
-	// Current means that the spec of that object matches the claim.
+	// Current means that the spec of the hub's object matches the claim.
 	Current bool
 
-	// Problem is why the claim is not synchronised; nil if it is.
-	Problem *condition.Error
-
-	// KeepCondition means that it is unknown whether the claim is synchronised, so that its condition stays as it is.
+	// KeepCondition means that it is unknown whether the claim is synchronised: its condition stays as it is, and the
+	// hub's status is shown beside it.
 	KeepCondition bool
-
-	// Holder holds the claim's name in the hub, if that is the problem.
-	Holder string
 
 	// Err is why to retry with back-off, after reporting.
 	Err error
-
-	// RetryAfter is when to requeue, if no event would.
-	RetryAfter time.Duration
 }
+
+// skips reports whether nothing is reported: the claim is gone, or not ours to touch, or an event will follow.
+func (o *Outcome) skips() bool { return o.SkipReport && !o.KeepCondition }
 
 // Note adds how a step ended: the first problem is reported, and the soonest wait counts. It returns any other error.
 func (o *Outcome) Note(err error) error {
@@ -52,12 +38,12 @@ func (o *Outcome) Note(err error) error {
 		if o.Problem == nil {
 			o.Problem = problem
 		}
-		o.RetryAfter = condition.MinNonZero(o.RetryAfter, problem.RetryAfter)
+		o.RequeueAfter = condition.MinNonZero(o.RequeueAfter, problem.RetryAfter)
 		if apierror.IsUnavailable(err) {
 			o.Err = err
 		}
 	case errors.As(err, &pending):
-		o.RetryAfter = condition.MinNonZero(o.RetryAfter, pending.After)
+		o.RequeueAfter = condition.MinNonZero(o.RequeueAfter, pending.After)
 	default:
 		return err
 	}

@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,73 +32,52 @@ type reportMetrics interface {
 	ObserveShown(req multicluster.ObjectRequest, seen Changes, now time.Time)
 }
 
-// Reporter reports the state of claims to users.
+// Reporter shows the state of claims to users: in the claims, and in events.
 type Reporter struct {
 	Clock   clock.PassiveClock
 	Metrics reportMetrics
 	Ledger  *index.Ledger
 
-	// Patience is how long the first status of a claim waits for the hub's; see propagation.AwaitsFirstStatus.
+	// Patience is how long the first status of a claim waits for the hub's, and its first late-initialized fields for the
+	// others.
 	Patience time.Duration
 }
 
-// Report writes the result to the claim: the hub's status and our condition, and an event if the result is new. It does
-// not repeat writes.
-func (r *Reporter) Report(ctx context.Context, s *Scope, o Outcome) (reconcile.Result, error) {
-	result := reconcile.Result{RequeueAfter: o.RetryAfter}
-	if o.Silent {
-		return result, nil
+// Facts returns what DecideDown and DecideReport decide about.
+func (r *Reporter) Facts(s *Scope, o Outcome) Facts {
+	return Facts{
+		Facts: s.Facts, Outcome: o, Altered: s.Altered,
+		Entry: r.Ledger.Entry(s.ObjectRequest), Now: r.Clock.Now(), Patience: r.Patience,
 	}
-	c := agentSynced(s, o)
-	if o.KeepCondition {
-		shown, found := propagation.ShownAgentSynced(s.Claim)
-		if !found {
-			return result, nil
-		}
-		c = shown
-		// The hub's object still matches the claim if it did, and the claim has not changed since.
-		o.Current = o.Current || shown.Status == metav1.ConditionTrue && shown.ObservedGeneration == s.Claim.GetGeneration()
-	} else if err := r.noteConflict(ctx, s, o.Holder); err != nil {
+}
+
+// Report writes to the claim what DecideReport decides, and an event if the result is new.
+func (r *Reporter) Report(ctx context.Context, s *Scope, o Outcome) (reconcile.Result, error) {
+	d := DecideReport(r.Facts(s, o))
+	result := reconcile.Result{RequeueAfter: d.RequeueAfter}
+	if err := r.annotate(ctx, s, d.Annotated); err != nil {
 		return reconcile.Result{}, err
 	}
-	if !o.KeepCondition {
+	if d.New {
 		// The workload cluster writes what the claim shows, and its texts must not become series. The last reason found stays
 		// counted.
-		r.Metrics.Requirement(s.ObjectRequest, c.Reason)
+		r.Metrics.Requirement(s.ObjectRequest, d.Condition.Reason)
 	}
-	now := r.Clock.Now()
-	if o.Problem == nil && !o.KeepCondition {
-		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, r.Patience); left > 0 {
-			s.AwaitsStatus = true
-			// Claims that are not in the hub yet have priority.
-			return reconcile.Result{RequeueAfter: left, Priority: new(handler.LowPriority)}, nil
+	if s.AwaitsStatus = d.AwaitsStatus; d.AwaitsStatus {
+		result.Priority = new(handler.LowPriority) // Claims that are not in the hub yet have priority.
+	}
+	if d.Status != nil {
+		if err := r.writeStatus(ctx, s, d, o.Down.Object != nil); err != nil {
+			return condition.Result(err)
 		}
-	}
-	status := propagation.BuildStatus(s.Claim, o.Hub, o.Current, c, now)
-	if !propagation.StatusDiffers(s.Claim, status) || r.statusPruned(s, c, status) {
-		return result, nil
-	}
-	if err := r.writeStatus(ctx, s, o, c, status); err != nil {
-		return condition.Result(err)
 	}
 	return result, nil
 }
 
-// agentSynced returns the claim's condition AgentSynced.
-func agentSynced(s *Scope, o Outcome) metav1.Condition {
-	c := propagation.Condition(s.Claim, o.Problem)
-	if o.Problem == nil && s.Altered != "" {
-		c.Message = "The hub holds this claim, except for " + multicluster.BoundedText(s.Altered) +
-			", which its admission or schema changes."
-	}
-	return c
-}
-
-// writeStatus writes the status of a claim, and an event if it is new.
-func (r *Reporter) writeStatus(ctx context.Context, s *Scope, o Outcome, c metav1.Condition, status map[string]any) error {
-	last, reportedBefore := r.lastReported(s)
+// writeStatus writes the status of a claim, and the event. shown means that the status has the hub's.
+func (r *Reporter) writeStatus(ctx context.Context, s *Scope, d Report, shown bool) error {
 	before, after := s.Claim, propagation.Shell(s.Claim)
-	patch, err := propagation.StatusPatch(before, status)
+	patch, err := propagation.StatusPatch(before, d.Status)
 	if err != nil {
 		return err
 	}
@@ -117,24 +94,23 @@ func (r *Reporter) writeStatus(ctx context.Context, s *Scope, o Outcome, c metav
 	if err != nil {
 		return fmt.Errorf("cannot write the status of %s: %w", s.ObjectRequest, err)
 	}
-	r.rememberPruned(s, after, c, status)
+	dropped := propagation.StatusDiffers(after, d.Status)
+	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
+		e.Pruned = index.PrunedStatus{}
+		if dropped {
+			e.Pruned = prunedStatus(after, d.Condition.Reason, d.Status)
+		}
+	})
 	s.ObserveClaim(after)
 	if after.GetUID() == before.GetUID() { // A cluster may answer with another object.
 		s.Claim = after
 	}
 	r.Metrics.Wrote(s.ClusterName, WriteStatus)
-	if o.Hub != nil {
+	if shown {
 		r.Metrics.ObserveShown(s.ObjectRequest, s.Changes, r.Clock.Now())
 	}
-
-	switch {
-	case reportedBefore && last == c.Reason:
-	case c.Reason == fleetv1alpha1.ReasonReconcilePaused:
-		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
-	case o.Problem != nil && c.Reason != fleetv1alpha1.ReasonDeleting:
-		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
-	case o.Problem == nil && reportedBefore:
-		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
+	if d.Event != "" {
+		s.Workload.Recorder.Eventf(before, nil, d.Event, d.Condition.Reason, "Synchronise", "%s", d.Condition.Message)
 	}
 	return nil
 }

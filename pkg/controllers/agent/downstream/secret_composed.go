@@ -49,9 +49,9 @@ func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.
 	case err != nil:
 		return err
 	case all.Problem != nil:
-		return all.Problem.RetriedAfter(all.RetryAfter)
+		return all.Problem.RetriedAfter(all.RequeueAfter)
 	}
-	return condition.PendingError{After: all.RetryAfter}
+	return condition.PendingError{After: all.RequeueAfter}
 }
 
 func composedDelivery(s *Scope, hub *unstructured.Unstructured, name string) delivery {

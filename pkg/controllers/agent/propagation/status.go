@@ -171,7 +171,7 @@ func dropNulls(v any) any {
 // A claim just created in the hub has no status there yet. Writing our condition at once and the rest a moment later
 // would be two writes where one suffices; so our condition waits a little.
 func AwaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
-	if AgentSynced(claim) != nil {
+	if hub == nil || AgentSynced(claim) != nil {
 		return 0
 	}
 	if status, _ := hub.Object["status"].(map[string]any); len(status) > 0 {
