@@ -99,7 +99,7 @@ func (r *requirementReconciler) do(
 	case plan.Remove:
 		r.hub.Wait(st.At, s.ObjectRequest) // It may be elsewhere than the claim's object.
 		// An object beside no error may be another owner's, and is not shown.
-		if object, err = r.removeAt(ctx, s, st.At, st.Policy); err == nil {
+		if object, err = r.removeAt(ctx, s, st); err == nil {
 			object = nil
 		}
 	case plan.AwaitCreations:

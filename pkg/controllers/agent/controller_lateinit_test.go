@@ -96,7 +96,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	gone := f.NewClaim(f.Namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
 	of := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, gone), Claim: gone}}
-	_, err := f.agent.requirements.reports.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
+	err := f.agent.requirements.reports.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
 	}
@@ -125,7 +125,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	if result, failed := condition.Result(err); failed != nil || !condition.IsPending(err) || result.RequeueAfter == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %s", err, result.RequeueAfter)
 	}
-	if spec, _ := propagation.UsersSpec(s.Claim, s.Form); spec["compositionRef"] == nil {
+	if spec, _ := propagation.UsersSpec(s.Latest(), s.Form); spec["compositionRef"] == nil {
 		t.Errorf("want the field to be the user's now, got %v", spec)
 	}
 }

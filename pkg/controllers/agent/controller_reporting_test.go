@@ -378,6 +378,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 					continue
 				}
 				workload.saw = []string{}
+				s = &downstream.Scope{Workload: s.Workload, Facts: s.Facts}
 				s.Claim = workload.claim
 				p := plan.Plan{Problem: tc.problem, Down: plan.Down{Object: hub, WithSecrets: true}}
 				if _, err := r.propagateDown(t.Context(), s, downstream.Outcome{Plan: p, Current: true}, nil); err != nil {

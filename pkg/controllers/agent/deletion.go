@@ -23,17 +23,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
-// deleteAt deletes the claim's object at a place of the hub. The error says what it waits for, and the object is the
-// claim's, as it is now. There is no error if none is left there.
+// deleteAt deletes the claim's object at a place of the hub, where the plan saw one or nil. The error says what it waits
+// for, and the object is the claim's, as it is now. There is no error if none is left there.
 func (r *requirementReconciler) deleteAt(
 	ctx context.Context,
 	s *downstream.Scope,
 	place ownership.Place,
+	saw *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
-	known, err := r.whole(ctx, s, place)
-	if err == nil && s.IsOwn(known) && known.GetDeletionTimestamp() != nil {
-		return known, waiting // Its deletion is an event.
+	if saw != nil && s.IsOwn(saw) && saw.GetDeletionTimestamp() != nil {
+		return saw, waiting // Its deletion is an event.
 	}
 	live, err := r.getOwn(ctx, s, place)
 	if apierror.IsMissingObject(err) || err == nil && !s.IsOwn(live) {
@@ -93,7 +93,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope
 		}
 		log.FromContext(ctx).Error(err, "Cannot report what holds a deleted claim")
 	}
-	claim := s.Workload.Unprotected(s.Claim)
+	claim := s.Workload.Unprotected(s.Latest())
 	ownership.WithoutRecord(claim)
 	if err := downstream.PatchClaim(ctx, s, claim, downstream.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
 		err = hubaccess.WorkloadError(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
@@ -147,15 +147,13 @@ func (r *requirementReconciler) releaseAt(
 	return out, nil
 }
 
-// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. There is no error if the
-// claim has none there any more.
-func (r *requirementReconciler) removeAt(
-	ctx context.Context, s *downstream.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
-) (*unstructured.Unstructured, error) {
-	if policy == fleetv1alpha1.DeletionPolicyOrphan {
-		return r.releaseAt(ctx, s, place)
+// removeAt deletes or releases the claim's object at a step's place, as its policy says. There is no error if the claim
+// has none there any more.
+func (r *requirementReconciler) removeAt(ctx context.Context, s *downstream.Scope, st plan.Step) (*unstructured.Unstructured, error) {
+	if st.Policy == fleetv1alpha1.DeletionPolicyOrphan {
+		return r.releaseAt(ctx, s, st.At)
 	}
-	return r.deleteAt(ctx, s, place)
+	return r.deleteAt(ctx, s, st.At, st.Saw)
 }
 
 // Crossplane loses the composite resource of a claim that is deleted during its creation: it looks for the composite in

@@ -55,7 +55,7 @@ func TestDeletionReadsTheHub(t *testing.T) {
 	r, s, _, _ := teller(t, claim)
 	var deleted deletions
 	r.hubReader, r.hubClient = liveReader{obj: hub}, &deleted
-	_, err := r.removeAt(t.Context(), s, ownershiptest.InBar("db"), fleetv1alpha1.DeletionPolicyDelete)
+	_, err := r.removeAt(t.Context(), s, plan.Step{At: ownershiptest.InBar("db"), Policy: fleetv1alpha1.DeletionPolicyDelete})
 	if p, ok := errors.AsType[*condition.Error](err); !ok || p.Reason != fleetv1alpha1.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
 		t.Errorf("want it to be deleted and waited for, got %v and deletions of %v", err, deleted.uids)
 	}

@@ -24,7 +24,7 @@ func (r *requirementReconciler) forgetAllButVanished(req multicluster.ObjectRequ
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
 		w.AwaitSecrets(req)
 	}
-	r.reports.Forget(req)
+	r.reports.Metrics.Requirement(req, "")
 	r.ledger.Edit(req, func(e *index.Entry) { *e = index.Entry{Vanished: e.Vanished} })
 }
 

@@ -96,9 +96,9 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *downstream.
 		return nil
 	}
 	// A resolved conflict is cleared in the same write as the finalizer.
-	claim := downstream.WithConflict(s.Claim, "")
+	claim := downstream.WithConflict(s.Latest(), "")
 	if claim == nil {
-		claim = s.Claim.DeepCopy()
+		claim = s.Latest().DeepCopy()
 	}
 	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
 	if announcement != "" {

@@ -144,9 +144,14 @@ func TestWritesAreNoted(t *testing.T) {
 	parse := func(uid, version string) *unstructured.Unstructured {
 		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'`+uid+`','resourceVersion':'`+version+`'}}`)
 	}
-	s := &downstream.Scope{Workload: w, Facts: plan.Facts{Claim: parse("claim", "1")}}
-	s.ObserveClaim(parse("claim", "2"))
-	s.ObserveClaim(parse("other", "3")) // A cluster may answer with another object.
+	claim := parse("claim", "1")
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(ownershiptest.InBar("").Kind, claim), Claim: claim}}
+	if err := s.ObserveClaim(parse("claim", "2")); err != nil {
+		t.Error(err)
+	}
+	if err := s.ObserveClaim(parse("other", "3")); err == nil || s.Latest().GetUID() != "claim" {
+		t.Errorf("want an answer with another object not to count, got %v", err)
+	}
 	r.observe(s, ownershiptest.InBar("db"), parse("hub", "4"))
 	want := []index.Version{{UID: "claim", ResourceVersion: "2"}, {UID: "hub", ResourceVersion: "4"}}
 	if diff := cmp.Diff(want, s.Wrote); diff != "" {

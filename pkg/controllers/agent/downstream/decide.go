@@ -110,7 +110,11 @@ func DecideReport(f Facts) Report {
 		// The hub's object still matches the claim if it did, and the claim has not changed since.
 		f.Current = f.Current || shown.Status == metav1.ConditionTrue && shown.ObservedGeneration == f.Claim.GetGeneration()
 	default:
-		out.Condition, out.New = f.agentSynced(), true
+		out.Condition, out.New = propagation.Condition(f.Claim, f.Problem), true
+		if f.Problem == nil && f.Altered != "" {
+			out.Condition.Message = "The hub holds this claim, except for " + multicluster.BoundedText(f.Altered) +
+				", which its admission or schema changes."
+		}
 		if !f.IsPaused() { // A paused claim has no result.
 			out.Annotated = WithConflict(f.Claim, f.Holder)
 		}
@@ -124,16 +128,6 @@ func DecideReport(f Facts) Report {
 		out.Status, out.Event = status, f.event(out.Condition.Reason)
 	}
 	return out
-}
-
-// agentSynced returns the claim's condition AgentSynced.
-func (f *Facts) agentSynced() metav1.Condition {
-	c := propagation.Condition(f.Claim, f.Problem)
-	if f.Problem == nil && f.Altered != "" {
-		c.Message = "The hub holds this claim, except for " + multicluster.BoundedText(f.Altered) +
-			", which its admission or schema changes."
-	}
-	return c
 }
 
 // event returns the type of the event about a reason; nothing if it was reported before, or users expect it.

@@ -96,15 +96,15 @@ type report struct {
 	Edited, Paused, Vanished, Annotated bool   // Edited is since the condition.
 	Skips, Keeps, Current, Altered      bool
 	Problem                             string
-	Pruned                              string // The status that the cluster did not keep: This, Other, or Former, which is of an earlier claim.
+	Pruned                              string // What the cluster did not keep: This, Other, or that of a Former claim.
 	f                                   Facts
 	decided, again                      Report // again is after the decided status was written.
-	shown                               map[string]any
 }
 
 func (s *report) String() string {
-	return fmt.Sprintf("hub %+v, shows %q edited %t paused %t vanished %t annotated %t, skips %t keeps %t current %t altered %t problem %q pruned %q: %+v",
-		s.hubState, s.Shown, s.Edited, s.Paused, s.Vanished, s.Annotated, s.Skips, s.Keeps, s.Current, s.Altered, s.Problem, s.Pruned, s.decided)
+	return fmt.Sprintf("hub %+v, shows %q edited %t paused %t vanished %t annotated %t, skips %t keeps %t current %t altered %t problem %q "+
+		"pruned %q: %+v", s.hubState, s.Shown, s.Edited, s.Paused, s.Vanished, s.Annotated, s.Skips, s.Keeps, s.Current, s.Altered, s.Problem,
+		s.Pruned, s.decided)
 }
 
 // decide decides about the situation, and once more when its status is written.
@@ -123,7 +123,8 @@ func (s *report) decide() {
 		if s.Shown == fleetv1alpha1.ReasonSynced {
 			why = nil
 		}
-		claim.Object["status"] = propagation.BuildStatus(claim, s.object, why == nil, propagation.Condition(claim, why), decidedAt().Add(-time.Hour))
+		c := propagation.Condition(claim, why)
+		claim.Object["status"] = propagation.BuildStatus(claim, s.object, why == nil, c, decidedAt().Add(-time.Hour))
 	}
 	if s.Edited {
 		claim.SetGeneration(4)
@@ -149,19 +150,18 @@ func (s *report) decide() {
 	case s.Pruned == "Former":
 		s.f.Entry.Pruned = index.PrunedStatus{UID: "former", Reason: fleetv1alpha1.ReasonConflict, Written: "x"}
 	}
-	s.decided, s.shown = DecideReport(s.f), nil
-	if s.decided.Status == nil {
-		return
+	if s.decided = DecideReport(s.f); s.decided.Status != nil {
+		then := s.f
+		then.Claim, then.Now = claim.DeepCopy(), then.Now.Add(time.Minute)
+		then.Claim.Object["status"] = runtime.DeepCopyJSON(s.decided.Status)
+		s.again = DecideReport(then)
 	}
-	s.shown = runtime.DeepCopyJSON(s.decided.Status)
-	then := s.f
-	then.Claim, then.Now = claim.DeepCopy(), then.Now.Add(time.Minute)
-	then.Claim.Object["status"] = s.shown
-	s.again = DecideReport(then)
 }
 
 func reports() iter.Seq[*report] {
-	shown := []string{"", fleetv1alpha1.ReasonSynced, fleetv1alpha1.ReasonConflict, fleetv1alpha1.ReasonDeleting, fleetv1alpha1.ReasonSyncFailing}
+	shown := []string{
+		"", fleetv1alpha1.ReasonSynced, fleetv1alpha1.ReasonConflict, fleetv1alpha1.ReasonDeleting, fleetv1alpha1.ReasonSyncFailing,
+	}
 	problems := []string{
 		"", fleetv1alpha1.ReasonConflict, fleetv1alpha1.ReasonDeleting, fleetv1alpha1.ReasonReconcilePaused, fleetv1alpha1.ReasonSyncFailing,
 	}
@@ -255,11 +255,11 @@ func TestDecideReport(t *testing.T) {
 		{
 			Sentence: "The annotation names the holder of the claim's name, and only while it is the problem.",
 			When:     func(s *report) bool { return tells(s) && !s.Paused }, Holds: func(s *report) bool {
-				claim := s.f.Claim
+				claim, stays := s.f.Claim, s.Annotated == (s.f.Holder != "")
 				if s.decided.Annotated != nil {
 					claim = s.decided.Annotated
 				}
-				return claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == s.f.Holder && (s.decided.Annotated == nil) == (s.Annotated == (s.f.Holder != ""))
+				return claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == s.f.Holder && (s.decided.Annotated == nil) == stays
 			},
 		},
 		{
@@ -332,7 +332,10 @@ func TestDecideReport(t *testing.T) {
 			Holds: func(s *report) bool {
 				waits := tells(s) && s.Problem == "" && s.Shown == "" && s.Young && !s.Reported
 				d := s.decided
-				return d.AwaitsStatus == waits && (!waits || !writes(s) && d.RequeueAfter > 0 && d.RequeueAfter <= patience) && (waits || d.RequeueAfter == time.Minute)
+				if !waits {
+					return !d.AwaitsStatus && d.RequeueAfter == time.Minute
+				}
+				return d.AwaitsStatus && !writes(s) && d.RequeueAfter > 0 && d.RequeueAfter <= patience
 			},
 		},
 		{

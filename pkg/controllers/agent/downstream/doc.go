@@ -3,8 +3,8 @@
 
 // Package downstream propagates from the hub to a workload cluster: late-initialized fields, with the record of the
 // claim's object, connection Secrets, and what is reported to users: the hub's status and the condition AgentSynced, an
-// annotation where a definition drops conditions, and events. Scope is what the steps of one reconcile share. The
-// metrics of the agent are here, too.
+// annotation where a definition drops conditions, and events. What goes down is decided by pure functions (decide.go),
+// whose test has every situation. Scope is what the steps of one reconcile share. The agent's metrics are here, too.
 //
 //   - A workload cluster gets only the Secrets that the claim's object in the hub controls: it chooses names, and could
 //     choose any Secret's. A Secret that a label keeps in the hub is not delivered. In the workload cluster, Secrets

@@ -28,23 +28,19 @@ func (r *Reporter) Initialise(ctx context.Context, s *Scope, hub *unstructured.U
 	}
 	var again error
 	manager := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager)
-	claim, err := r.Apply(ctx, s, manager, spec)
+	err := r.Apply(ctx, s, manager, spec)
 	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
 		// The user set the same value as we did, so that it looked like ours; it is theirs and has to be pushed. The watch
 		// does not requeue the claim for our own write.
-		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
-		claim, err = r.Apply(ctx, s, manager, spec)
+		spec, _ = propagation.LateSpec(s.Latest(), hub, s.Form, fields...)
+		err = r.Apply(ctx, s, manager, spec)
 		again = condition.PendingError{After: lookAgain}
 	}
 	if err != nil {
 		return refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, WriteLateFields)
-	// The apply is unconditional, and its answer can contain changes by others that were never read. So it does not count
-	// as written by this reconcile, and its event requeues the claim.
-	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
-	s.Claim = claim
-	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
+	_, still := propagation.LateSpec(s.Latest(), hub, s.Form)
 	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
 		e.Shown = ""
 		if still { // The workload cluster dropped or changed them. An identical apply is not repeated.
@@ -59,14 +55,14 @@ func (r *Reporter) Record(ctx context.Context, s *Scope, hub *unstructured.Unstr
 	if record == "" {
 		return nil
 	}
-	claim := s.Claim.DeepCopy()
+	claim := s.Latest().DeepCopy()
 	ownership.SetRecord(claim, record)
 	if err := PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics); err != nil {
 		return refused(s, err)
 	}
 	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
 		e.Recorded = ""
-		if !ownership.Records(s.Claim, hub) { // As above.
+		if !ownership.Records(s.Latest(), hub) { // As above.
 			e.Recorded = record
 		}
 	})
@@ -91,10 +87,10 @@ func (r *Reporter) inheritLate(ctx context.Context, s *Scope) error {
 		have, _ := s.Claim.Object["spec"].(map[string]any)
 		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
 	}
-	claim, err := r.Apply(ctx, s, s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager), spec)
+	err := r.Apply(ctx, s, s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager), spec)
 	for _, manager := range former {
 		if err == nil {
-			claim, err = r.Apply(ctx, s, manager, nil)
+			err = r.Apply(ctx, s, manager, nil)
 		}
 	}
 	if err != nil {
@@ -102,8 +98,6 @@ func (r *Reporter) inheritLate(ctx context.Context, s *Scope) error {
 		return fmt.Errorf("cannot take over the fields of former field managers in %s: %w", s.ObjectRequest, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, WriteLateFields)
-	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim) // As above.
-	s.Claim = claim
 	return nil
 }
 
@@ -111,7 +105,7 @@ func (r *Reporter) inheritLate(ctx context.Context, s *Scope) error {
 const lookAgain = time.Millisecond
 
 // Apply applies late-initialized fields in the very claim that was read. It does not recreate a deleted claim.
-func (r *Reporter) Apply(ctx context.Context, s *Scope, manager string, spec map[string]any) (*unstructured.Unstructured, error) {
+func (r *Reporter) Apply(ctx context.Context, s *Scope, manager string, spec map[string]any) error {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
 	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
 	claim.SetNamespace(s.Namespace)
@@ -122,10 +116,9 @@ func (r *Reporter) Apply(ctx context.Context, s *Scope, manager string, spec map
 	}
 	err := s.Workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
 	if err != nil {
-		return nil, hubaccess.MarkUnanswered(err)
+		return hubaccess.MarkUnanswered(err)
 	}
-	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
-		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
-	}
-	return claim, nil
+	// The apply is unconditional, and its answer can contain changes by others that were never read. So it does not count
+	// as written by this reconcile, and its event requeues the claim.
+	return s.observe(claim)
 }

@@ -45,10 +45,9 @@ type Reporter struct {
 
 // Facts returns what DecideDown and DecideReport decide about.
 func (r *Reporter) Facts(s *Scope, o Outcome) Facts {
-	return Facts{
-		Facts: s.Facts, Outcome: o, Altered: s.Altered,
-		Entry: r.Ledger.Entry(s.ObjectRequest), Now: r.Clock.Now(), Patience: r.Patience,
-	}
+	f := Facts{Facts: s.Facts, Outcome: o, Altered: s.Altered, Entry: r.Ledger.Entry(s.ObjectRequest), Now: r.Clock.Now(), Patience: r.Patience}
+	f.Claim = s.Latest()
+	return f
 }
 
 // Report writes to the claim what DecideReport decides, and an event if the result is new.
@@ -76,7 +75,7 @@ func (r *Reporter) Report(ctx context.Context, s *Scope, o Outcome) (reconcile.R
 
 // writeStatus writes the status of a claim, and the event. shown means that the status has the hub's.
 func (r *Reporter) writeStatus(ctx context.Context, s *Scope, d Report, shown bool) error {
-	before, after := s.Claim, propagation.Shell(s.Claim)
+	before, after := s.Latest(), propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, d.Status)
 	if err != nil {
 		return err
@@ -101,10 +100,7 @@ func (r *Reporter) writeStatus(ctx context.Context, s *Scope, d Report, shown bo
 			e.Pruned = prunedStatus(after, d.Condition.Reason, d.Status)
 		}
 	})
-	s.ObserveClaim(after)
-	if after.GetUID() == before.GetUID() { // A cluster may answer with another object.
-		s.Claim = after
-	}
+	_ = s.ObserveClaim(after) // A cluster may answer with another object.
 	r.Metrics.Wrote(s.ClusterName, WriteStatus)
 	if shown {
 		r.Metrics.ObserveShown(s.ObjectRequest, s.Changes, r.Clock.Now())
@@ -114,6 +110,3 @@ func (r *Reporter) writeStatus(ctx context.Context, s *Scope, d Report, shown bo
 	}
 	return nil
 }
-
-// Forget is called when a claim is gone.
-func (r *Reporter) Forget(req multicluster.ObjectRequest) { r.Metrics.Requirement(req, "") }

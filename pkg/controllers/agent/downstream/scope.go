@@ -4,6 +4,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -41,7 +42,13 @@ type Scope struct {
 
 	// BlockingSecrets are the foreign Secrets found in place of the claim's.
 	BlockingSecrets []types.NamespacedName
+
+	// answer is the claim in its cluster's last answer to a write of it. The facts stay as the plan saw them.
+	answer *unstructured.Unstructured
 }
+
+// Latest returns the claim as it is now, as far as known. Writes of the claim are conditional on that state.
+func (s *Scope) Latest() *unstructured.Unstructured { return cmp.Or(s.answer, s.Claim) }
 
 // Writes counts writes.
 type Writes interface {
@@ -52,7 +59,7 @@ type Writes interface {
 // PatchClaim writes the metadata of a claim if the claim has not changed meanwhile: a merge patch replaces the whole
 // list of finalizers, and must not lose those of others.
 func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured, what string, m Writes) error {
-	patch, err := propagation.MetadataPatch(s.Claim, claim)
+	patch, err := propagation.MetadataPatch(s.Latest(), claim)
 	if err != nil {
 		return err
 	}
@@ -61,21 +68,27 @@ func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured,
 		return hubaccess.MarkUnanswered(err)
 	}
 	m.Wrote(s.ClusterName, what)
+	return s.ObserveClaim(claim)
+}
+
+// ObserveClaim is observe for a write that was conditional on the state that was read: otherwise the answer can contain
+// unseen changes.
+func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) error {
+	err := s.observe(claim)
+	if err == nil {
+		s.Wrote = append(s.Wrote, index.NewVersion(claim))
+	}
+	return err
+}
+
+// observe caches the workload cluster's answer to a write of the claim before the watch reports it.
+func (s *Scope) observe(claim *unstructured.Unstructured) error {
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
-	s.ObserveClaim(claim)
-	s.Claim = claim
-	return nil
-}
-
-// ObserveClaim caches the workload cluster's answer to a write of the claim before the watch reports it. The write must
-// have been conditional on the state that was read: otherwise the answer can contain unseen changes.
-func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) {
-	if claim.GetUID() == s.Claim.GetUID() { // A cluster may answer with another object.
-		s.Wrote = append(s.Wrote, index.NewVersion(claim))
-	}
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.answer = claim
+	return nil
 }
 
 // Intent returns what the hub should hold for the claim, given its current object, which may be nil.

@@ -24,7 +24,7 @@ import (
 type Facts struct {
 	multicluster.ObjectRequest
 
-	// Claim is the claim in the workload cluster. It is shared, and replaced by the response to a write.
+	// Claim is the claim in the workload cluster. It is shared.
 	Claim *unstructured.Unstructured
 
 	// Vanished means that the claim is gone; Claim is its last state.

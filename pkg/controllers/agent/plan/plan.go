@@ -51,7 +51,7 @@ type Step struct {
 	Do Action
 
 	// At is the place in the hub, Saw the object that the plan saw there. Writes are conditional on that object in that
-	// state.
+	// state, and those of Remove on a later one, which it reads: the watch may be behind.
 	At  ownership.Place
 	Saw *unstructured.Unstructured
 
