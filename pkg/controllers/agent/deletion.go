@@ -19,6 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
@@ -85,8 +86,13 @@ func (r *requirementReconciler) getOwn(
 	return nil, hubaccess.HubError(err, "get", place.Kind.GroupResource().String(), place.Namespace)
 }
 
-// release removes the claim's finalizer.
+// release removes the claim's finalizer, once for each state of the claim: the cluster's answer is no newer state if it
+// deletes the claim.
 func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope) error {
+	state := index.NewVersion(s.Claim)
+	if r.ledger.Entry(s.ObjectRequest).Released == state {
+		return nil // Its deletion is an event.
+	}
 	if err := r.reportHeld(ctx, s); err != nil {
 		if hubaccess.IsUnanswered(err) || hubaccess.IsConflict(err) {
 			return err
@@ -100,6 +106,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope
 		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
 	}
 	r.forget(s.ObjectRequest)
+	r.ledger.Edit(s.ObjectRequest, func(e *index.Entry) { e.Released = state })
 	return nil
 }
 

@@ -49,6 +49,29 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	}
 }
 
+// TestClaimIsReleasedOnceInAState: the answer that deletes a claim is no newer state, so that the watch's next event
+// alone says that the claim is gone. Another event may come before.
+func TestClaimIsReleasedOnceInAState(t *testing.T) {
+	claim, _ := carried(t)
+	claim.SetFinalizers([]string{"agent.masthead.dev/requirement"})
+	claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	r, s, server, _ := teller(t, claim)
+	r.workloads = r.hub.Clusters
+	for range 2 {
+		if err := r.release(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(server.requests) != 1 {
+		t.Errorf("want the claim to be released once, got %v", server.requests)
+	}
+	s.Claim = s.Claim.DeepCopy()
+	s.Claim.SetResourceVersion("9")
+	if err := r.release(t.Context(), s); err != nil || len(server.requests) != 2 {
+		t.Errorf("want another state to be released, got %v, %v", server.requests, err)
+	}
+}
+
 // TestDeletionReadsTheHub: the watch does not have the object of a deleted claim, or does not have it any more.
 func TestDeletionReadsTheHub(t *testing.T) {
 	claim, hub := carried(t)

@@ -54,6 +54,9 @@ type Entry struct {
 	// Pruned is a status that the cluster did not keep as it was written; see package downstream.
 	Pruned PrunedStatus
 
+	// Released is the state of a deleted claim in which our finalizer was removed.
+	Released Version
+
 	// Failing records since when synchronising the claim has failed; see package downstream.
 	Failing Failure
 
