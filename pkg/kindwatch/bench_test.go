@@ -42,8 +42,8 @@ func decoded(tb testing.TB, text []byte) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// streamed lists objects as a watch with initial events does, and returns the store that has what is kept of them: app says of what,
-// by being not empty.
+// streamed lists objects as a watch with initial events does, and returns the store that has what is kept of them: app
+// says of what, by being not empty.
 func streamed(tb testing.TB, n int, app func(i int) string) *store {
 	tb.Helper()
 	s := newStore(configMaps, func(Event) {}, func() {})

@@ -28,7 +28,8 @@ const healthyAfter = 2 * time.Minute
 // pokesAtOnce is how many pokes in a row are obeyed at once.
 const pokesAtOnce = 5
 
-// maxResumeBackoff bounds the back-off of a watch that resumes: it costs its server little, and what is known grows old.
+// maxResumeBackoff bounds the back-off of a watch that resumes: it costs its server little, and what is known grows
+// old.
 const maxResumeBackoff = 30 * time.Second
 
 // errRelist ends an attempt in order to list everything again.

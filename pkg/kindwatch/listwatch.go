@@ -28,8 +28,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
-// A kind is listed and watched in one goroutine, which reads the events itself. client-go's Reflector needs four, passes
-// on errors as text, and retries out of sight.
+// A kind is listed and watched in one goroutine, which reads the events itself. client-go's Reflector needs four,
+// passes on errors as text, and retries out of sight.
 
 // minWatch and maxWatch bound the time after which a server is requested to end a watch. It is random, so that watches
 // that began together do not end together.
@@ -59,8 +59,8 @@ func boundedVersion(version string) string {
 	return version
 }
 
-// listAndWatch lists the kind, unless its watch can resume at at, and watches it until that fails. It leaves in at where
-// the next watch can resume.
+// listAndWatch lists the kind, unless its watch can resume at at, and watches it until that fails. It leaves in at
+// where the next watch can resume.
 func (k *kindWatch) listAndWatch(ctx context.Context, at *position) error {
 	for {
 		began := k.o.Clock.Now() // Some proxies send no header before the first event.
@@ -169,8 +169,8 @@ func (k *kindWatch) initialEvents(events watch.Decoder) ([]*item, string, error)
 	}
 }
 
-// follow applies the events of a watch until it ends, and closes it. It returns whether it received any, and no error if
-// the next watch can resume where this one ended.
+// follow applies the events of a watch until it ends, and closes it. It returns whether it received any, and no error
+// if the next watch can resume where this one ended.
 func (k *kindWatch) follow(ctx context.Context, events watch.Decoder, at *position) (received bool, err error) {
 	defer events.Close()
 	// A watch without a version begins with all objects, in any order.
@@ -210,8 +210,8 @@ func decode(events watch.Decoder) (watch.EventType, runtime.Object, error) {
 	return t, obj, err //nolint:wrapcheck // park adds what failed.
 }
 
-// isEnd reports whether a watch ended as watches do: its server or a proxy ended it, or the connection was lost. The text
-// of an answer says nothing about that.
+// isEnd reports whether a watch ended as watches do: its server or a proxy ended it, or the connection was lost. The
+// text of an answer says nothing about that.
 func isEnd(err error) bool {
 	var reset http2.StreamError
 	return !apierror.IsAnswer(err) && (utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) ||

@@ -82,8 +82,8 @@ func (s *store) arrivedPage(items []*item, passed int) error {
 	return s.unlockUnlessOver()
 }
 
-// arrivedEvent converts an object of a watch's initial events and counts it, as arrivedPage does. The item is nil if the
-// object cannot be one of the kind.
+// arrivedEvent converts an object of a watch's initial events and counts it, as arrivedPage does. The item is nil if
+// the object cannot be one of the kind.
 func (s *store) arrivedEvent(obj runtime.Object) (*item, error) {
 	i, ok := s.convert(obj)
 	s.mu.Lock()

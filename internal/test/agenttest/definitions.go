@@ -301,8 +301,8 @@ func (f *Fixture) Offer() {
 	}
 }
 
-// WaitForServed waits until the workload cluster serves the claim kind, which it needs before a test begins: not for the
-// controller alone, but for an API server.
+// WaitForServed waits until the workload cluster serves the claim kind, which it needs before a test begins: not for
+// the controller alone, but for an API server.
 func (f *Fixture) WaitForServed() {
 	f.T.Helper()
 	setup := f.Case

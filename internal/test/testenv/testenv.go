@@ -34,8 +34,8 @@ const (
 const attachEnv = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT"
 
 // Patience is how long a control plane may take to start, to serve its CRDs and to stop, and how long a test waits for
-// a condition. It is long, for a machine that is busy with other tests: one kubectl took a minute there. No test asserts
-// speed with it.
+// a condition. It is long, for a machine that is busy with other tests: one kubectl took a minute there. No test
+// asserts speed with it.
 const Patience = 5 * time.Minute
 
 // Root is the root of the repository. A program that was built with -trimpath does not know where its source was, and

@@ -118,8 +118,8 @@ func (r *requirementReconciler) do(
 }
 
 // bringDown propagates late-initialized fields and Secrets to the workload cluster, and records the object. None waits
-// for another, nor for the push: a password rotated in the hub is needed even if the hub rejects an edit. If the cluster
-// does not respond, no further requests are made.
+// for another, nor for the push: a password rotated in the hub is needed even if the hub rejects an edit. If the
+// cluster does not respond, no further requests are made.
 func (r *requirementReconciler) bringDown(ctx context.Context, s *downstream.Scope, o *downstream.Outcome, d downstream.Down) error {
 	if !d.Secrets {
 		return nil

@@ -24,8 +24,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
-// deleteAt deletes the claim's object at a place of the hub, where the plan saw one or nil. The error says what it waits
-// for, and the object is the claim's, as it is now. There is no error if none is left there.
+// deleteAt deletes the claim's object at a place of the hub, where the plan saw one or nil. The error says what it
+// waits for, and the object is the claim's, as it is now. There is no error if none is left there.
 func (r *requirementReconciler) deleteAt(
 	ctx context.Context,
 	s *downstream.Scope,
