@@ -100,7 +100,7 @@ type script struct {
 // list is its objects.
 type answer struct {
 	events []watch.Event
-	lasts  time.Duration
+	after  time.Duration
 	end    error
 	refuse error
 	list   *unstructured.UnstructuredList
@@ -160,7 +160,7 @@ func (s *stream) Decode() (watch.EventType, runtime.Object, error) {
 		panic("of a test")
 	}
 	if len(s.events) == 0 {
-		s.server.clock.Step(s.lasts)
+		s.server.clock.Step(s.after)
 		return "", nil, s.end
 	}
 	e := s.events[0]
@@ -196,7 +196,7 @@ func TestListAndWatch(t *testing.T) {
 	listed := event(watch.Bookmark, "", "5")
 	listed.Object.(metav1.Object).SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	// The first answer to each case, unless it is about the first answer.
-	synced := answer{events: []watch.Event{event(watch.Added, "a", "4"), listed, event(watch.Modified, "a", "6")}, end: io.EOF, lasts: shortWatch}
+	synced := answer{events: []watch.Event{event(watch.Added, "a", "4"), listed, event(watch.Modified, "a", "6")}, end: io.EOF, after: shortWatch}
 	failed := func(err *apierrors.StatusError) watch.Event {
 		return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
 	}
@@ -257,7 +257,7 @@ func TestListAndWatch(t *testing.T) {
 			reason:  "What is deleted is not known any more.",
 			answers: []answer{synced, {events: []watch.Event{event(watch.Deleted, "a", "8")}, end: io.EOF}, again}, want: []string{"stream", "watch@6", "watch@8"},
 		},
-		"Quiet":      {reason: "A watch without events that lasts is no failure.", answers: []answer{synced, {lasts: shortWatch, end: io.EOF}, again}, want: resumes, have: "a@6"},
+		"Quiet":      {reason: "A watch without events that goes on for a while is no failure.", answers: []answer{synced, {after: shortWatch, end: io.EOF}, again}, want: resumes, have: "a@6"},
 		"Lost":       {reason: "A lost connection is an end.", answers: []answer{synced, {events: added, end: io.ErrUnexpectedEOF}, again}, want: resumes, have: "a@6 b@6"},
 		"LostHTTP2":  {reason: "Of HTTP/2, too.", answers: []answer{synced, {events: added, end: errors.New("http2: client connection lost")}, again}, want: resumes, have: "a@6 b@6"},
 		"Refused":    {reason: "A server that restarts knows the version.", answers: []answer{synced, {refuse: syscall.ECONNREFUSED}, again}, want: resumes, have: "a@6"},
@@ -290,7 +290,7 @@ func TestListAndWatch(t *testing.T) {
 			want: []string{"stream"}, state: StateSyncing,
 		},
 		"Impossible": {
-			reason: "What cannot be an object of the kind is left out.", answers: []answer{{events: []watch.Event{event(watch.Added, "../a", "1"), listed}, end: io.EOF, lasts: shortWatch}, again},
+			reason: "What cannot be an object of the kind is left out.", answers: []answer{{events: []watch.Event{event(watch.Added, "../a", "1"), listed}, end: io.EOF, after: shortWatch}, again},
 			want: []string{"stream", "watch@5"},
 		},
 		"Table": {
@@ -307,12 +307,12 @@ func TestListAndWatch(t *testing.T) {
 		},
 		"NoVersion": {
 			reason:  "A watch without a version would not report what was deleted before it.",
-			answers: []answer{unsupported, unversioned, {events: []watch.Event{event(watch.Added, "a", "9"), event(watch.Added, "b", "3")}, end: io.EOF, lasts: shortWatch}, again},
+			answers: []answer{unsupported, unversioned, {events: []watch.Event{event(watch.Added, "a", "9"), event(watch.Added, "b", "3")}, end: io.EOF, after: shortWatch}, again},
 			want:    []string{"stream", "list", "watch@", "stream"}, have: "a@9 b@3",
 		},
 		"NoVersionAtFirst": {
 			reason:  "It begins with all objects, in any order. An event about a change has a version.",
-			answers: []answer{unsupported, unversioned, {events: []watch.Event{event(watch.Added, "a", "9"), event(watch.Added, "b", "3"), event(watch.Modified, "b", "10")}, end: io.EOF, lasts: shortWatch}, again},
+			answers: []answer{unsupported, unversioned, {events: []watch.Event{event(watch.Added, "a", "9"), event(watch.Added, "b", "3"), event(watch.Modified, "b", "10")}, end: io.EOF, after: shortWatch}, again},
 			want:    []string{"stream", "list", "watch@", "watch@10"}, have: "a@9 b@10",
 		},
 		"ShortWithEvents": {
@@ -321,7 +321,7 @@ func TestListAndWatch(t *testing.T) {
 		},
 		"CutByAProxy": {
 			reason:  "A stream that a proxy resets is an end.",
-			answers: []answer{synced, {events: added, end: http2.StreamError{Code: http2.ErrCodeInternal}, lasts: shortWatch}, again}, want: resumes, have: "a@6 b@6",
+			answers: []answer{synced, {events: added, end: http2.StreamError{Code: http2.ErrCodeInternal}, after: shortWatch}, again}, want: resumes, have: "a@6 b@6",
 		},
 		"TextOfAnAnswer": {
 			reason:  "An answer is no end, with words like those of a lost connection, too.",
