@@ -102,19 +102,19 @@ func (s *store) itemsFor(objs ...runtime.Object) (items []*item) {
 }
 
 // clients returns the clients of a Watcher.
-func clients(t testing.TB, cfg *rest.Config) (dynamicclient.Objects, dynamicclient.Metadata) {
-	t.Helper()
+func clients(tb testing.TB, cfg *rest.Config) (dynamicclient.Objects, dynamicclient.Metadata) {
+	tb.Helper()
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	objects, err := dynamicclient.New(cfg, httpClient)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	metadata, err := dynamicclient.NewMetadata(cfg, httpClient)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return objects, metadata
 }

@@ -16,12 +16,11 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Objects and Metadata make a kindwatch.Watcher use the fakes of client-go, which refuse to stream lists as old API
-// servers do.
-type (
-	Objects  struct{ dynamic.Interface }
-	Metadata struct{ metadata.Interface }
-)
+// Objects makes a kindwatch.Watcher use a fake of client-go, which refuses to stream lists as old API servers do.
+type Objects struct{ dynamic.Interface }
+
+// Metadata is Objects for metadata.
+type Metadata struct{ metadata.Interface }
 
 // Stream implements dynamicclient.Streamer.
 func (c Objects) Stream(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions) (watch.Decoder, error) {

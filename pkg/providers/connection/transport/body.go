@@ -67,12 +67,15 @@ func bound(
 	}
 	contentType := resp.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		mediaType = ""
+	}
 	switch {
 	case contentType == "":
 		// client-go would assume the request's content type, which can be protobuf.
 		resp.Header.Set("Content-Type", mediaTypeJSON)
-	case err == nil && mediaType == mediaTypeJSON:
-	case err == nil && mediaType == "text/plain" && subject != subjectEvent:
+	case mediaType == mediaTypeJSON:
+	case mediaType == "text/plain" && subject != subjectEvent:
 		// Used by /readyz and many errors. No decoder of objects accepts it; but events are read as JSON.
 		resp.Body = limits.Text(resp.Body, maxText)
 		return nil

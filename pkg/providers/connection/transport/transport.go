@@ -234,7 +234,7 @@ func (t *Transport) send(req *http.Request, authorization string, pacing *Pacing
 	if resp, err = t.sender.RoundTrip(req); err != nil {
 		return nil, err
 	}
-	if err := t.bound(resp, req, pacing); err != nil { //nolint:contextcheck // The context is the request's.
+	if err := t.bound(resp, req, pacing); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
 	return resp, nil
