@@ -44,6 +44,10 @@ type apiServer struct {
 
 	answer   error
 	requests []string
+
+	// finalizers and labels are those of a claim that was written.
+	finalizers []string
+	labels     map[string]string
 }
 
 func (a *apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -51,7 +55,11 @@ func (a *apiServer) Get(context.Context, client.ObjectKey, client.Object, ...cli
 }
 
 func (a *apiServer) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return a.note("claim", obj, patch)
+	err := a.note("claim", obj, patch)
+	obj.SetUID("1")
+	obj.SetFinalizers(a.finalizers)
+	obj.SetLabels(a.labels)
+	return err
 }
 
 func (a *apiServer) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {

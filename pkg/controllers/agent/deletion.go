@@ -24,17 +24,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
-// deleteAt deletes the claim's object at a place of the hub, where the plan saw one or nil. The error says what it
-// waits for, and the object is the claim's, as it is now. There is no error if none is left there.
+// deleteAt deletes the claim's object at a place of the hub. The error says what it waits for, and the object is the
+// claim's, as it is now. There is no error if none is left there.
 func (r *requirementReconciler) deleteAt(
 	ctx context.Context,
 	s *downstream.Scope,
 	place ownership.Place,
-	saw *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
-	if saw != nil && s.IsOwn(saw) && saw.GetDeletionTimestamp() != nil {
-		return saw, waiting // Its deletion is an event.
+	// The claim waits for the place since the step began: an end that the watch reported before is no event any more.
+	known, err := r.whole(ctx, s, place)
+	if err == nil && s.IsOwn(known) && known.GetDeletionTimestamp() != nil {
+		return known, waiting // Its deletion is an event.
 	}
 	live, err := r.getOwn(ctx, s, place)
 	if apierror.IsMissingObject(err) || err == nil && !s.IsOwn(live) {
@@ -86,7 +87,7 @@ func (r *requirementReconciler) getOwn(
 	return nil, hubaccess.HubError(err, "get", place.Kind.GroupResource().String(), place.Namespace)
 }
 
-// release removes the claim's finalizer, once for each state of the claim: the cluster's answer is no newer state if it
+// release removes the claim's finalizer, and not again in the same state: the cluster's answer is no newer one if it
 // deletes the claim.
 func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope) error {
 	state := index.NewVersion(s.Claim)
@@ -106,7 +107,9 @@ func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope
 		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
 	}
 	r.forget(s.ObjectRequest)
-	r.ledger.Edit(s.ObjectRequest, func(e *index.Entry) { e.Released = state })
+	if !s.Workload.BearsFinalizer(s.Latest()) { // The cluster may answer NotFound although it is there, or keep it.
+		r.ledger.Edit(s.ObjectRequest, func(e *index.Entry) { e.Released = state })
+	}
 	return nil
 }
 
@@ -160,7 +163,7 @@ func (r *requirementReconciler) removeAt(ctx context.Context, s *downstream.Scop
 	if st.Policy == fleetv1alpha1.DeletionPolicyOrphan {
 		return r.releaseAt(ctx, s, st.At)
 	}
-	return r.deleteAt(ctx, s, st.At, st.Saw)
+	return r.deleteAt(ctx, s, st.At)
 }
 
 // Crossplane loses the composite resource of a claim that is deleted during its creation: it looks for the composite in

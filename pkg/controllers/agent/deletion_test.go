@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,23 +54,33 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 // TestClaimIsReleasedOnceInAState: the answer that deletes a claim is no newer state, so that the watch's next event
 // alone says that the claim is gone. Another event may come before.
 func TestClaimIsReleasedOnceInAState(t *testing.T) {
-	claim, _ := carried(t)
-	claim.SetFinalizers([]string{"agent.masthead.dev/requirement"})
-	claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	r, s, server, _ := teller(t, claim)
-	r.workloads = r.hub.Clusters
-	for range 2 {
-		if err := r.release(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(server.requests) != 1 {
-		t.Errorf("want the claim to be released once, got %v", server.requests)
-	}
-	s.Claim = s.Claim.DeepCopy()
-	s.Claim.SetResourceVersion("9")
-	if err := r.release(t.Context(), s); err != nil || len(server.requests) != 2 {
-		t.Errorf("want another state to be released, got %v, %v", server.requests, err)
+	for name, tc := range map[string]struct {
+		reason string
+		answer error
+		kept   []string
+		next   string
+		want   int
+	}{
+		"Released":   {reason: "The same patch would find no claim.", want: 1},
+		"OtherState": {reason: "It bears our finalizer again.", next: "9", want: 2},
+		"NotFound":   {reason: "Its kind may not be served for a moment.", answer: apierrors.NewNotFound(schema.GroupResource{}, "db"), want: 2},
+		"Kept":       {reason: "A webhook of the cluster may keep our finalizer.", kept: []string{agenttest.OurFinalizer}, want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, _ := carried(t)
+			claim.SetFinalizers([]string{agenttest.OurFinalizer})
+			claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+			r, s, server, _ := teller(t, claim)
+			r.workloads, server.answer, server.finalizers = r.hub.Clusters, tc.answer, tc.kept
+			if err := r.release(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			s = &downstream.Scope{Workload: s.Workload, Facts: offeredClaim(claim.DeepCopy())}
+			s.Claim.SetResourceVersion(tc.next)
+			if err := r.release(t.Context(), s); err != nil || len(server.requests) != tc.want {
+				t.Errorf("%s want %d patches, got %v, %v", tc.reason, tc.want, server.requests, err)
+			}
+		})
 	}
 }
 
@@ -81,6 +93,19 @@ func TestDeletionReadsTheHub(t *testing.T) {
 	_, err := r.removeAt(t.Context(), s, plan.Step{At: ownershiptest.InBar("db"), Policy: fleetv1alpha1.DeletionPolicyDelete})
 	if p, ok := errors.AsType[*condition.Error](err); !ok || p.Reason != fleetv1alpha1.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
 		t.Errorf("want it to be deleted and waited for, got %v and deletions of %v", err, deleted.uids)
+	}
+}
+
+// TestDeletionThatHasEndedIsNotWaitedFor: the watch reports the end between the plan and its step, when no claim waits
+// for the place.
+func TestDeletionThatHasEndedIsNotWaitedFor(t *testing.T) {
+	claim, hub := carried(t)
+	hub.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	r, s, server, _ := teller(t, claim)
+	r.hubReader = server
+	step := plan.Step{At: ownershiptest.InBar("db"), Saw: hub, Policy: fleetv1alpha1.DeletionPolicyDelete}
+	if _, err := r.removeAt(t.Context(), s, step); err != nil {
+		t.Errorf("want nothing to be left, got %v", err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
 
@@ -27,6 +28,20 @@ func (f *fixture) editSpecSchema(edit func(fields map[string]apiextensionsv1.JSO
 	f.T.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.ClaimCRD().Name}}
 	f.Edit(f.Hub, crd, func() { edit(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties) })
+}
+
+// TestPushStartsFromTheAnswerToProtect: a webhook of the workload cluster may change a claim whenever it is written, and
+// no event follows from a write of ours.
+func TestPushStartsFromTheAnswerToProtect(t *testing.T) {
+	claim, _ := carried(t)
+	r, s, server, _ := teller(t, claim)
+	server.answer, server.labels = nil, map[string]string{"team": "a"}
+	if err := r.protect(t.Context(), s, ownershiptest.InBar("db")); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Intent(t.Context(), ownershiptest.InBar("db"), nil).GetLabels()["team"]; got != "a" {
+		t.Errorf("want what the cluster answered to be pushed, got %q", got)
+	}
 }
 
 // TestClaimIsPushedWhenAnyFieldBecomesEmpty edits claims as `kubectl replace` does.

@@ -91,13 +91,14 @@ func (s *Scope) observe(claim *unstructured.Unstructured) error {
 	return nil
 }
 
-// Intent returns what the hub should hold for the claim, given its current object, which may be nil.
+// Intent returns what the hub should hold for the claim as the cluster has answered, given its current object, which may
+// be nil.
 func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	var excluded []string
 	if s.Class != nil {
 		excluded = s.Class.Spec.Agent.ExcludedMetadata
 	}
-	return propagation.Intent(s.Claim, place, s.Marks(ctx, hub), s.Form, excluded...)
+	return propagation.Intent(s.Latest(), place, s.Marks(ctx, hub), s.Form, excluded...)
 }
 
 // Marks returns the annotations that Masthead sets on the claim's object in the hub: its source, that source's

@@ -67,7 +67,7 @@ func (r *Secrets) pullSecret(ctx context.Context, s *Scope, hub *unstructured.Un
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
-		to:      types.NamespacedName{Namespace: s.Namespace, Name: crossplane.ConnectionSecretName(s.Claim)},
+		to:      types.NamespacedName{Namespace: s.Namespace, Name: crossplane.ConnectionSecretName(s.Latest())},
 	}
 	wanted := sets.New(d.to.Name)
 	withheld := r.withheld(hub, d)
