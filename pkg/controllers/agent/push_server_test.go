@@ -30,8 +30,8 @@ func (f *fixture) editSpecSchema(edit func(fields map[string]apiextensionsv1.JSO
 	f.Edit(f.Hub, crd, func() { edit(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties) })
 }
 
-// TestPushStartsFromTheAnswerToProtect: a webhook of the workload cluster may change a claim whenever it is written, and
-// no event follows from a write of ours.
+// TestPushStartsFromTheAnswerToProtect: a webhook of the workload cluster may change a claim when it is written, and no
+// event follows from a write of ours.
 func TestPushStartsFromTheAnswerToProtect(t *testing.T) {
 	claim, _ := carried(t)
 	r, s, server, _ := teller(t, claim)

@@ -91,8 +91,8 @@ func (s *Scope) observe(claim *unstructured.Unstructured) error {
 	return nil
 }
 
-// Intent returns what the hub should hold for the claim as the cluster has answered, given its current object, which may
-// be nil.
+// Intent returns what the hub should hold for the claim as the cluster has answered, given its current object, which
+// may be nil.
 func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	var excluded []string
 	if s.Class != nil {
