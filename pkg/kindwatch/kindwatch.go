@@ -294,16 +294,20 @@ func (k *kindWatch) run(ctx context.Context) {
 			backoff = k.newBackoff()
 		}
 
-		wait := backoff.Step()
-		if k.resumes() {
-			wait = min(wait, maxResumeBackoff)
-		}
-		if k.pause(ctx, wait) && pokes.AllowN(k.o.Clock.Now(), 1) {
+		if k.pause(ctx, k.delay(backoff.Step())) && pokes.AllowN(k.o.Clock.Now(), 1) {
 			backoff = k.newBackoff()
 		} else if rest := k.o.MinBackoff - k.o.Clock.Since(started); rest > 0 {
 			k.rest(ctx, rest)
 		}
 	}
+}
+
+// delay returns the back-off before the next attempt.
+func (k *kindWatch) delay(backoff time.Duration) time.Duration {
+	if k.resumes() {
+		return min(backoff, maxResumeBackoff)
+	}
+	return backoff
 }
 
 // party identifies the cluster at the gate, or a Watcher without an account.

@@ -59,8 +59,8 @@ func boundedVersion(version string) string {
 	return version
 }
 
-// listAndWatch lists the kind, unless its watch can resume at at, and watches it until that fails. It leaves in at
-// where the next watch can resume.
+// listAndWatch lists the kind, unless a position says that its watch can resume, and watches it until that fails. It
+// updates the position.
 func (k *kindWatch) listAndWatch(ctx context.Context, at *position) error {
 	for {
 		began := k.o.Clock.Now() // Some proxies send no header before the first event.

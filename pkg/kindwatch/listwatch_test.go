@@ -63,7 +63,8 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 	}
 	watchOf := func(list listFunc) *kindWatch {
 		return newKindWatch(kind, &Options{
-			Client: &script{list: list}, Clock: clocktesting.NewFakeClock(time.Now()), Handler: func(Event) {}, PerKind: Unlimited, Total: Unlimited, Listed: -1,
+			Client: &script{list: list}, Clock: clocktesting.NewFakeClock(time.Now()), Handler: func(Event) {},
+			PerKind: Unlimited, Total: Unlimited, Listed: -1,
 		}, &usage{})
 	}
 	items, version, err := watchOf(list).listPages(t.Context())
@@ -385,16 +386,20 @@ func TestNothingResumesWhatIsNotKept(t *testing.T) {
 		meanwhile func(k *kindWatch)
 	}{
 		"Displaced": {"What was displaced is listed.", func(k *kindWatch) { k.evict(limits.ErrBusy) }},
+		"Stale":     {"A server that refuses to resume may still list.", func(k *kindWatch) { k.setState(StateStale, "") }},
 		"Relist":    {"A consumer wants everything again.", func(k *kindWatch) { k.endAttempt(errRelist) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pages := answer{list: &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "7"}}}}
 			k, s := scripted(t, []answer{{refuse: apierrors.NewBadRequest("")}, pages, {refuse: syscall.ECONNREFUSED}, {refuse: syscall.ECONNREFUSED}})
 			_ = k.attempt(t.Context(), func() {})
-			if !k.resumes() {
-				t.Fatal("want the watch to go on after a server that did not answer")
+			if !k.resumes() || k.delay(time.Hour) != maxResumeBackoff {
+				t.Fatal("want the watch to go on soon after a server that did not answer")
 			}
 			tc.meanwhile(k)
+			if got := k.delay(time.Hour); got != time.Hour {
+				t.Errorf("%s want a list to back off as long as others, got %s", tc.reason, got)
+			}
 			_ = k.attempt(t.Context(), func() {})
 			if diff := cmp.Diff([]string{"stream", "list", "watch@7", "stream"}, s.requests); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -47,7 +47,8 @@ func Watcher(t *testing.T, kinds ...kindwatch.Kind) *kindwatch.Watcher {
 
 	clock := clocktesting.NewFakeClock(time.Now())
 	w, err := kindwatch.New(kindwatch.Options{
-		Client: fakefleet.Objects{Interface: objects}, MetadataClient: fakefleet.Metadata{Interface: metadata}, Handler: func(kindwatch.Event) {}, Clock: clock,
+		Client: fakefleet.Objects{Interface: objects}, MetadataClient: fakefleet.Metadata{Interface: metadata},
+		Handler: func(kindwatch.Event) {}, Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -274,7 +274,8 @@ func TestDecideReport(t *testing.T) {
 		},
 		{
 			Sentence: "What the cluster did not keep is not written again.",
-			When:     func(s *report) bool { return s.Pruned == "This" }, Holds: func(s *report) bool { return !writes(s) && s.decided.Event == "" },
+			When:     func(s *report) bool { return s.Pruned == "This" },
+			Holds:    func(s *report) bool { return !writes(s) && s.decided.Event == "" },
 		},
 		{
 			Sentence: "An event comes with a status, and only for a reason that was not reported of this claim.",

@@ -76,7 +76,7 @@ func bound(
 		resp.Header.Set("Content-Type", mediaTypeJSON)
 	case mediaType == mediaTypeJSON:
 	case mediaType == "text/plain" && subject != subjectEvent:
-		// Used by /readyz and many errors. No decoder of objects accepts it; but events are read as JSON.
+		// Used by /readyz and many errors. No decoder accepts it, except for that of events.
 		resp.Body = limits.Text(resp.Body, maxText)
 		return nil
 	case failed:
