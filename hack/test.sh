@@ -31,7 +31,7 @@ unraced='(apis|hack)/|/(pkg/takeover|test/(charts|docs|explore|monitoring|printe
 unraced+='|/pkg/(controllers/(agent/plan|application/appstatus)|providers/connection/lifecycle)$'
 long_packages=(pkg/controllers/importer pkg/kindwatch pkg/providers/connection)
 long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileItMustNot|TestHonestGiants|TestHonestGiantsAreRead|TestEndlessAnswersEnd'
-long_tests+='|TestClusterThatRefersToRealInfrastructureIsNotDeleted)$'
+long_tests+='|TestClusterThatRefersToRealInfrastructureIsNotDeleted|TestLayouts)$'
 # Of the attacks of hostile API servers, those that are an answer of many megabytes.
 long_tests+='|^TestHostileServers$/^(enormous-.*|white-space|endless-(array|list|pages|writes)|empty-(elements|pages)|same-page)$'
 

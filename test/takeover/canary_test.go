@@ -6,11 +6,11 @@ package takeover_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,13 +23,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
-// TestCanary makes the importer itself import a cluster, in hubs with and without the admission policies, with and
+// TestCanary makes the importer itself import a cluster of each cloud, in hubs with and without the admission policies, with and
 // without its canary. Then a user allows the managed resources to delete in the cloud, and deletes them. Without the
 // policies, the canary prevents the creation of anything that could be used against the cluster; the control is the hub
 // without both.
 func TestCanary(t *testing.T) {
 	found := &table{name: "canary", header: []string{"Guard removed", "Still safe?", "Managed resources", "The cloud is changed"}}
-	createProviderConfig(t, hub)
+	createProviderConfigs(t, hub)
 	for i, row := range []struct {
 		name               string
 		policies, verified bool
@@ -41,30 +41,33 @@ func TestCanary(t *testing.T) {
 		{name: "all policies", verified: true, safe: true},
 		{name: "the canary and all policies", made: true},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			c := newCanaryRow(t, fmt.Sprintf("canary-%d", i), fmt.Sprintf("cafe0ca%d", i), row.policies, row.verified)
-			condition, reason := fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported
-			if !row.made {
-				condition, reason = fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed
-			}
-			c.waitFor(condition, reason)
-			resources := c.resources()
-			if (len(resources) > 0) != row.made {
-				t.Errorf("managed resources: want some: %v; got %d", row.made, len(resources))
-			}
-			for _, o := range resources {
-				c.attack(&o)
-			}
-			mutations := c.cloud.Mutations()
-			if (len(mutations) == 0) != row.safe {
-				t.Errorf("want it safe: %v; requests to change the cloud: %v", row.safe, mutations)
-			}
-			made := "none is created"
-			if len(resources) > 0 {
-				made = "created"
-			}
-			found.add(row.name, verdict(len(mutations) == 0), made, did(len(mutations)))
-		})
+		changed, made := 0, "none is created"
+		for _, customer := range []customer{eksCustomer(), aksCustomer(), gkeCustomer()} {
+			t.Run(row.name+" "+string(customer.cloud), func(t *testing.T) {
+				c := newCanaryRow(t, customer, fmt.Sprintf("cafe0ca%d", i), row.policies, row.verified)
+				condition, reason := fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported
+				if !row.made {
+					condition, reason = fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed
+				}
+				c.waitFor(condition, reason)
+				resources := c.resources()
+				if (len(resources) > 0) != row.made {
+					t.Errorf("managed resources: want some: %v; got %d", row.made, len(resources))
+				}
+				for _, o := range resources {
+					c.attack(&o)
+				}
+				mutations := c.cloud.Mutations()
+				if (len(mutations) == 0) != row.safe {
+					t.Errorf("want it safe: %v; requests to change the cloud: %v", row.safe, mutations)
+				}
+				changed += len(mutations)
+				if len(resources) > 0 {
+					made = "created"
+				}
+			})
+		}
+		found.add(row.name, verdict(changed == 0), made, did(changed))
 	}
 	if !t.Failed() {
 		found.check(t)
@@ -74,25 +77,18 @@ func TestCanary(t *testing.T) {
 // canaryRow is an import in one of the hubs.
 type canaryRow struct {
 	t     *testing.T
+	of    reflection.Cloud
 	cloud *fakecloud.Cloud
 	hub   client.Client
 	imp   *fleetv1alpha1.ClusterImport
 }
 
-func newCanaryRow(t *testing.T, name, cluster string, policies, verified bool) *canaryRow {
+func newCanaryRow(t *testing.T, customer customer, cluster string, policies, verified bool) *canaryRow {
 	t.Helper()
-	c := &canaryRow{t: t, cloud: fakecloud.New(), imp: &fleetv1alpha1.ClusterImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: fleetv1alpha1.ClusterImportSpec{
-			EKS:               &fleetv1alpha1.EKSImport{Region: region, ClusterName: cluster, NodeGroupNames: []string{"blue"}},
-			ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"},
-			Kubeconfig:        &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone},
-		},
-	}}
-	c.cloud.AddEKS(fakecloud.EKS{
-		Region: region, Name: cluster, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
-		Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: region + "a", CIDR: "10.20.0.0/20"}},
-	})
+	name := "canary-" + cluster + "-" + strings.ToLower(string(customer.cloud))
+	c := &canaryRow{t: t, of: customer.cloud, cloud: fakecloud.New(), imp: customer.newImport(name, cluster)}
+	c.imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone}
+	customer.add(c.cloud, cluster, fakecloud.API{})
 	t.Cleanup(c.clean)
 	var o importer.Options
 	if policies {
@@ -133,7 +129,7 @@ func (c *canaryRow) waitFor(condition, reason string) {
 func (c *canaryRow) resources() []unstructured.Unstructured {
 	c.t.Helper()
 	var all []unstructured.Unstructured
-	for _, kind := range reflection.Kinds(reflection.EKS) {
+	for _, kind := range reflection.Kinds(c.of) {
 		all = append(all, c.labelled(kind.Namespaced())...)
 	}
 	return all
@@ -173,7 +169,7 @@ func (c *canaryRow) clean() {
 	ctx := context.WithoutCancel(c.t.Context())
 	kinds := []schema.GroupKind{{Group: "fleet.masthead.dev", Kind: "ClusterImport"}}
 	left := []unstructured.Unstructured{*asObject(kinds[0].WithVersion("v1alpha1"), c.imp)}
-	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+	for _, gvk := range reflection.ReflectedKinds(c.of) {
 		left = append(left, c.labelled(gvk.GroupKind())...)
 	}
 	for _, o := range append(left, c.resources()...) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -60,7 +62,7 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 		t.Fatal(err)
 	}
 	installPolicies(t, f.hub)
-	createProviderConfig(t, f.hub)
+	createProviderConfigs(t, f.hub)
 	hubConfig, err := f.fleet.Config(localfleet.HubName)
 	if err != nil {
 		t.Fatal(err)
@@ -68,12 +70,21 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 	f.imports = runImports(t, hubConfig, cloud, importer.Options{})
 	for _, tc := range []struct {
 		reason, cluster, account string
+		customer                 customer
 		kubeconfig               *fleetv1alpha1.ImportKubeconfig
 		check                    func(t *testing.T, user string)
 	}{
-		{"Without an account the credentials of the cloud only read.", "cafe0123", "imported", nil, f.onlyRead},
+		{"Without an account the credentials of the cloud only read.", "cafe0123", "imported", eksCustomer(), nil, f.onlyRead},
+		{"Nor do those that Azure gives.", "cafe0125", "imported-aks", aksCustomer(), nil, f.onlyRead},
 		{
-			"With one they ask for its tokens, and the tokens read.", "cafe0124", "asks-only",
+			"For GKE the user keeps a token.", "cafe0126", "imported-gke", gkeCustomer(),
+			&fleetv1alpha1.ImportKubeconfig{
+				Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "imported-gke", Key: "token"},
+			},
+			f.onlyRead,
+		},
+		{
+			"With one they ask for its tokens, and the tokens read.", "cafe0124", "asks-only", eksCustomer(),
 			&fleetv1alpha1.ImportKubeconfig{ServiceAccountRef: &fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"}},
 			func(t *testing.T, user string) {
 				t.Helper()
@@ -88,17 +99,13 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 			if err != nil {
 				t.Fatal(err)
 			}
-			cloud.AddEKS(fakecloud.EKS{
-				Region: "eu-central-1", Name: tc.cluster, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
-				Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: "eu-central-1a", CIDR: "10.20.0.0/20"}},
-			})
-			f.importAndUnimport(t, &fleetv1alpha1.ClusterImport{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop-" + tc.account},
-				Spec: fleetv1alpha1.ClusterImportSpec{
-					EKS:               &fleetv1alpha1.EKSImport{Region: "eu-central-1", ClusterName: tc.cluster},
-					ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"}, Kubeconfig: tc.kubeconfig,
-				},
-			})
+			tc.customer.add(cloud, tc.cluster, api)
+			if tc.customer.cloud == reflection.GKE {
+				f.createToken(t, tc.account, api)
+			}
+			imp := tc.customer.newImport("shop-"+tc.account, tc.cluster)
+			imp.Spec.Kubeconfig = tc.kubeconfig
+			f.importAndUnimport(t, imp)
 			// The cluster's own controllers write to it; the audit log shows who else did.
 			now := &corev1.Node{}
 			if err := f.cluster.Get(t.Context(), client.ObjectKeyFromObject(node), now); err != nil || now.UID != node.UID {
@@ -107,6 +114,19 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 			tc.check(t, "system:serviceaccount:default:"+tc.account)
 		})
 	}
+}
+
+// createToken creates a Secret that imports may use, with a token of an imported cluster.
+func (f *coreFleet) createToken(t *testing.T, name string, api fakecloud.API) {
+	t.Helper()
+	token, err := api.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	createUntilTheEnd(t, f.hub, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{fleetv1alpha1.ImportCredentialsLabel: "true"}},
+		StringData: map[string]string{"token": token},
+	})
 }
 
 // importAndUnimport imports a cluster, waits until core is connected to it and works on its MachinePool, and then
@@ -167,15 +187,19 @@ func (f *coreFleet) applySample(t *testing.T, name string) {
 	}
 }
 
-// importCRDs writes the CRDs of the managed resources that an import of EKS needs, and of their provider configuration.
+// importCRDs writes the CRDs that imports need beside those that Cluster API core watches.
 func importCRDs(t *testing.T) string {
 	t.Helper()
+	return writeCRDs(t, slices.Concat(providercrds.ModernManagedResources(), providercrds.Identities(), providerConfigs())...)
+}
+
+// providerConfigs are the kinds of the configurations that the imports name.
+func providerConfigs() []schema.GroupKind {
 	var kinds []schema.GroupKind
-	for _, kind := range reflection.Kinds(reflection.EKS) {
-		kinds = append(kinds, kind.Namespaced())
+	for _, group := range []string{"aws", "azure", "gcp"} {
+		kinds = append(kinds, schema.GroupKind{Group: group + ".m.upbound.io", Kind: "ProviderConfig"})
 	}
-	return writeCRDs(t, append(kinds,
-		schema.GroupKind{Group: "aws.m.upbound.io", Kind: "ProviderConfig"}, schema.GroupKind{Group: infrastructureGroup, Kind: "AWSClusterStaticIdentity"})...)
+	return kinds
 }
 
 // installPolicies installs the admission policies until the test ends.
@@ -191,14 +215,17 @@ func installPolicies(t *testing.T, hub client.Client) {
 	}
 }
 
-// createProviderConfig creates the configuration that the imports name.
-func createProviderConfig(t *testing.T, hub client.Client) {
+// createProviderConfigs creates the configurations that the imports name.
+func createProviderConfigs(t *testing.T, hub client.Client) {
 	t.Helper()
-	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{"source": "None"}}}}
-	config.SetGroupVersionKind(schema.GroupVersionKind{Group: "aws.m.upbound.io", Version: "v1beta1", Kind: "ProviderConfig"})
-	config.SetNamespace(namespace)
-	config.SetName("customer")
-	createUntilTheEnd(t, hub, config)
+	for _, kind := range providerConfigs() {
+		config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{"source": "None"}}}}
+		config.SetGroupVersionKind(kind.WithVersion("v1beta1"))
+		config.SetNamespace(namespace)
+		config.SetName("customer")
+		_ = unstructured.SetNestedField(config.Object, fakecloud.DefaultProjectID, "spec", "projectID")
+		createUntilTheEnd(t, hub, config)
+	}
 }
 
 func createUntilTheEnd(t *testing.T, hub client.Client, o client.Object) {
@@ -293,5 +320,64 @@ func (f *coreFleet) onlyRead(t *testing.T, user string) {
 	}
 	if reads == 0 {
 		t.Errorf("%s sent the cluster no request; the test proves nothing", user)
+	}
+}
+
+// customer is a customer's cluster in a cloud, with the pool "blue".
+type customer struct {
+	cloud reflection.Cloud
+	// add creates the cluster, whose name consists of hexadecimal digits.
+	add func(c *fakecloud.Cloud, name string, api fakecloud.API)
+	// names is the spec of an import of it.
+	names func(name string) fleetv1alpha1.ClusterImportSpec
+}
+
+func (c customer) newImport(name, cluster string) *fleetv1alpha1.ClusterImport {
+	imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: c.names(cluster)}
+	imp.Spec.ProviderConfigRef.Name = "customer"
+	return imp
+}
+
+func eksCustomer() customer {
+	return customer{
+		cloud: reflection.EKS,
+		add: func(c *fakecloud.Cloud, name string, api fakecloud.API) {
+			c.AddEKS(fakecloud.EKS{
+				Region: region, Name: name, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
+				Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: region + "a", CIDR: "10.20.0.0/20"}},
+			})
+		},
+		names: func(name string) fleetv1alpha1.ClusterImportSpec {
+			return fleetv1alpha1.ClusterImportSpec{EKS: &fleetv1alpha1.EKSImport{Region: region, ClusterName: name, NodeGroupNames: []string{"blue"}}}
+		},
+	}
+}
+
+func aksCustomer() customer {
+	return customer{
+		cloud: reflection.AKS,
+		add: func(c *fakecloud.Cloud, name string, api fakecloud.API) {
+			c.AddAKS(fakecloud.AKS{
+				ResourceGroup: "shop", Name: name, Location: "westeurope", API: api, Admin: api, NodePools: []fakecloud.AKSNodePool{{Name: "blue"}},
+			})
+		},
+		names: func(name string) fleetv1alpha1.ClusterImportSpec {
+			return fleetv1alpha1.ClusterImportSpec{
+				AKS:       &fleetv1alpha1.AKSImport{ResourceGroupName: "shop", ClusterName: name, Location: "westeurope"},
+				NodePools: fleetv1alpha1.ImportNodePools{Names: []string{"blue"}},
+			}
+		},
+	}
+}
+
+func gkeCustomer() customer {
+	return customer{
+		cloud: reflection.GKE,
+		add: func(c *fakecloud.Cloud, name string, api fakecloud.API) {
+			c.AddGKE(fakecloud.GKE{Location: "europe-west3", Name: name, API: api, NodePools: []fakecloud.GKENodePool{{Name: "blue"}}})
+		},
+		names: func(name string) fleetv1alpha1.ClusterImportSpec {
+			return fleetv1alpha1.ClusterImportSpec{GKE: &fleetv1alpha1.GKEImport{Location: "europe-west3", ClusterName: name}}
+		},
 	}
 }

@@ -49,7 +49,7 @@ func run(m *testing.M) int {
 	var kinds []schema.GroupKind
 	for _, some := range [][]schema.GroupKind{
 		providercrds.ManagedResources(), providercrds.ModernManagedResources(),
-		providercrds.ClusterAPI(), providercrds.Reflected(), providercrds.Identities(), {{Group: "aws.m.upbound.io", Kind: "ProviderConfig"}},
+		providercrds.ClusterAPI(), providercrds.Reflected(), providercrds.Identities(), providerConfigs(),
 	} {
 		kinds = append(kinds, some...)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,7 +54,8 @@ type Hub struct {
 	// Recorder, if there is one, is called with each object before Create creates it.
 	Recorder func(client.Object)
 
-	env interface{ Stop() error }
+	env      interface{ Stop() error }
+	webhooks []*webhookProgram
 }
 
 // ModernKinds are all but the cluster-scoped managed resources.
@@ -68,7 +68,9 @@ func LegacyKinds() []schema.GroupKind {
 	return slices.DeleteFunc(providercrds.All(), func(gk schema.GroupKind) bool { return strings.HasSuffix(gk.Group, ".m.upbound.io") })
 }
 
-// Start starts a hub that serves some kinds, and the providers of the cloud.
+// Start starts a hub that serves some kinds, and the providers of the cloud. If the variable MASTHEAD_WEBHOOKS names the
+// folder of the programs that make webhooks builds, the hub has the webhooks of Cluster API's providers, and otherwise
+// policies that stand for them.
 func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) {
 	crds, err := providercrds.Load(ctx, kinds...)
 	if err != nil {
@@ -79,12 +81,12 @@ func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) 
 		return nil, err
 	}
 	env.CRDInstallOptions.CRDs = crds
+	h := &Hub{Cloud: fakecloud.New(), Tokens: fakecloud.NewTokenEndpoint(TokenLifetime), env: env}
 	defer func() {
 		if err != nil {
-			_ = env.Stop()
+			_ = errors.Join(h.stopWebhooks(), env.Stop())
 		}
 	}()
-	h := &Hub{Cloud: fakecloud.New(), Tokens: fakecloud.NewTokenEndpoint(TokenLifetime), env: env}
 	if h.Config, err = env.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start the hub: %w", err)
 	}
@@ -95,6 +97,9 @@ func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) 
 	if err := h.prepare(ctx, kinds); err != nil {
 		return nil, err
 	}
+	if err := h.refuse(ctx, env.KubeConfig); err != nil {
+		return nil, err
+	}
 	h.StopCloud = RunInBackground(ctx, func(ctx context.Context) error { return h.Cloud.Run(ctx, h.Config) })
 	return h, nil
 }
@@ -103,7 +108,7 @@ func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) 
 func (h *Hub) Stop() error {
 	err := h.StopCloud()
 	h.Tokens.Close()
-	return errors.Join(err, h.env.Stop())
+	return errors.Join(err, h.stopWebhooks(), h.env.Stop())
 }
 
 // RunInBackground runs something until stop is called, which returns what went wrong. A short test can be over before
@@ -130,11 +135,6 @@ func (h *Hub) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 	for _, p := range policies {
 		if err := errors.Join(h.Client.Create(ctx, p.Policy), h.Client.Create(ctx, p.Binding)); err != nil {
 			return fmt.Errorf("cannot install a policy: %w", err)
-		}
-	}
-	for _, webhook := range []*admissionv1.ValidatingAdmissionPolicy{azureWebhook(), googleWebhook()} {
-		if err := errors.Join(h.Client.Create(ctx, webhook), h.Client.Create(ctx, NewBinding(webhook))); err != nil {
-			return fmt.Errorf("cannot install what stands for a webhook: %w", err)
 		}
 	}
 	for _, gk := range kinds {

@@ -4,9 +4,149 @@
 package importertest
 
 import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
+
+// webhooksEnv names the folder of the programs that make webhooks builds.
+const webhooksEnv = "MASTHEAD_WEBHOOKS"
+
+// refuse makes the hub refuse what the webhooks of Cluster API's providers refuse.
+func (h *Hub) refuse(ctx context.Context, kubeconfig []byte) error {
+	folder := os.Getenv(webhooksEnv)
+	if folder == "" {
+		for _, webhook := range []*admissionv1.ValidatingAdmissionPolicy{azureWebhook(), googleWebhook()} {
+			if err := errors.Join(h.Client.Create(ctx, webhook), h.Client.Create(ctx, NewBinding(webhook))); err != nil {
+				return fmt.Errorf("cannot install what stands for a webhook: %w", err)
+			}
+		}
+		return nil
+	}
+	all, err := providercrds.LoadWebhooks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		started, err := startWebhooks(ctx, folder, kubeconfig, w)
+		if err != nil {
+			return fmt.Errorf("cannot serve the webhooks of %s: %w", w.Program, err)
+		}
+		h.webhooks = append(h.webhooks, started)
+		if err := started.options.Install(h.Config); err != nil {
+			return fmt.Errorf("cannot install the webhooks of %s: %w", w.Program, err)
+		}
+	}
+	return nil
+}
+
+// webhookProgram is a program of hack/webhooks that serves the webhooks of a provider.
+type webhookProgram struct {
+	options envtest.WebhookInstallOptions
+	command *exec.Cmd
+	stdin   io.Closer
+}
+
+func startWebhooks(ctx context.Context, folder string, kubeconfig []byte, w providercrds.Webhooks) (started *webhookProgram, err error) {
+	started = &webhookProgram{options: envtest.WebhookInstallOptions{Paths: []string{w.Manifests}}}
+	o := &started.options
+	if err := o.PrepWithoutInstalling(); err != nil {
+		return nil, err
+	}
+	others := func(rules []admissionv1.RuleWithOperations) bool {
+		return !slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool { return slices.Contains(w.Resources, r.Resources[0]) })
+	}
+	for _, c := range o.MutatingWebhooks {
+		c.Name = w.Program
+		c.Webhooks = slices.DeleteFunc(c.Webhooks, func(w admissionv1.MutatingWebhook) bool { return others(w.Rules) })
+	}
+	for _, c := range o.ValidatingWebhooks {
+		c.Name = w.Program
+		c.Webhooks = slices.DeleteFunc(c.Webhooks, func(w admissionv1.ValidatingWebhook) bool { return others(w.Rules) })
+	}
+	if len(o.MutatingWebhooks) != 1 || len(o.ValidatingWebhooks) != 1 || len(o.MutatingWebhooks[0].Webhooks) == 0 || len(o.ValidatingWebhooks[0].Webhooks) == 0 {
+		return nil, fmt.Errorf("%s has no webhooks for %v", w.Manifests, w.Resources)
+	}
+	path := filepath.Join(o.LocalServingCertDir, "kubeconfig")
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		return nil, err
+	}
+	port := strconv.Itoa(o.LocalServingPort)
+	started.command = exec.Command(
+		filepath.Join(folder, w.Program),
+		"--kubeconfig", path, "--cert-dir", o.LocalServingCertDir, "--host", o.LocalServingHost, "--port", port,
+	)
+	started.command.Stderr = os.Stderr
+	if started.stdin, err = started.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := started.command.Start(); err != nil {
+		return nil, err
+	}
+	err = testenv.Poll(ctx, testenv.Patience, func(ctx context.Context) (bool, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(o.LocalServingHost, port))
+		return err == nil && connection.Close() == nil, nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, started.stop())
+	}
+	return started, nil
+}
+
+// stop ends the program.
+func (p *webhookProgram) stop() error {
+	_ = p.stdin.Close()
+	return errors.Join(p.command.Wait(), p.options.Cleanup())
+}
+
+// stopWebhooks ends the programs that serve webhooks.
+func (h *Hub) stopWebhooks() error {
+	var problems []error
+	for _, w := range h.webhooks {
+		problems = append(problems, w.stop())
+	}
+	return errors.Join(problems...)
+}
+
+// WebhookVersions are the versions of the providers whose webhooks hubs have, by the name of their program. They are
+// empty where policies stand for them.
+func WebhookVersions(ctx context.Context) (map[string]string, error) {
+	versions, folder := map[string]string{}, os.Getenv(webhooksEnv)
+	if folder == "" {
+		return versions, nil
+	}
+	all, err := providercrds.LoadWebhooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		info, err := buildinfo.ReadFile(filepath.Join(folder, w.Program))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the version of %s: %w", w.Program, err)
+		}
+		for _, m := range info.Deps {
+			if m.Path == w.Module {
+				versions[w.Program] = m.Version
+			}
+		}
+	}
+	return versions, nil
+}
 
 // azureWebhook refuses what the admission webhooks of Cluster API Provider Azure refuse of what an import writes
 // (internal/webhooks/azuremanagedcontrolplane_validation.go and azuremanagedmachinepool_validation.go of v1.23.0). A

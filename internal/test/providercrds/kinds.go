@@ -4,9 +4,12 @@
 package providercrds
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // source is a folder of CRD files in a Go module.
@@ -196,4 +199,33 @@ func Imports() []schema.GroupKind {
 		}
 	}
 	return kinds
+}
+
+// Webhooks are the admission webhooks of one of Cluster API's providers.
+type Webhooks struct {
+	// Program of hack/webhooks that serves them, and Module with their code.
+	Program, Module string
+	// Manifests is the file with their configurations.
+	Manifests string
+	// Resources are the plurals of the kinds that imports create.
+	Resources []string
+}
+
+// LoadWebhooks finds the webhooks of all of Cluster API's providers.
+func LoadWebhooks(ctx context.Context) ([]Webhooks, error) {
+	var all []Webhooks
+	for program, s := range map[string]source{"capa": clusterAPIAWS, "capg": clusterAPIGCP, "capz": clusterAPIAzure} {
+		file, err := testenv.PinnedCRDs(ctx, s.pin, s.module, "config/webhook/manifests.yaml")
+		if err != nil {
+			return nil, err
+		}
+		w := Webhooks{Program: program, Module: s.module, Manifests: file}
+		for _, c := range append(reflectedKinds(), identities()...) {
+			if c.source == s {
+				w.Resources = append(w.Resources, c.plural)
+			}
+		}
+		all = append(all, w)
+	}
+	return all, nil
 }

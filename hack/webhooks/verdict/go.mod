@@ -1,3 +1,0 @@
-module github.com/masthead-dev/masthead/hack/webhooks/verdict
-
-go 1.26.0
