@@ -142,6 +142,13 @@ func (w *world) enrol(ctx context.Context, from, to int) error {
 	})
 }
 
+// leave ends the enrolment of the clusters from one number to another.
+func (w *world) leave(ctx context.Context, from, to int) error {
+	return each(ctx, to-from, func(ctx context.Context, i int) error {
+		return w.hub.Remove(ctx, "/api/v1/namespaces/default/secrets/"+manyclusters.Name(from+i))
+	})
+}
+
 // createClaims creates claims in the clusters, and waits until all are in the hub.
 func (w *world) createClaims(ctx context.Context) error {
 	n := w.clusters
