@@ -103,13 +103,13 @@ func (p *Proxy) Close() {
 }
 
 func (p *Proxy) kubeSystemUID() (string, error) {
-	code, body, err := p.send(p.ctx, http.MethodGet, "/api/v1/namespaces/"+kubeSystem, nil, nil)
+	resp, body, err := p.send(p.ctx, http.MethodGet, "/api/v1/namespaces/"+kubeSystem, nil, nil)
 	if err != nil {
 		return "", fmt.Errorf("cannot get the namespace kube-system: %w", err)
 	}
 	var namespace object
 	if err := json.Unmarshal(body, &namespace); err != nil || namespace.Metadata.UID == "" {
-		return "", fmt.Errorf("cannot get the namespace kube-system: the API server answers %d: %s", code, body)
+		return "", fmt.Errorf("cannot get the namespace kube-system: the API server answers %s: %s", resp.Status, body)
 	}
 	return namespace.Metadata.UID, nil
 }
@@ -206,7 +206,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, c *cluster, info *r
 	if r.URL.RawQuery != "" {
 		path += "?" + r.URL.RawQuery
 	}
-	code, answer, err := p.send(r.Context(), r.Method, path, body, http.Header{
+	resp, answer, err := p.send(r.Context(), r.Method, path, body, http.Header{
 		"Accept": {acceptJSON(r.Header.Get("Accept"))}, "Content-Type": r.Header["Content-Type"],
 		"User-Agent": r.Header["User-Agent"],
 	})
@@ -214,7 +214,10 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, c *cluster, info *r
 		write(w, http.StatusBadGateway, failure(http.StatusBadGateway, err.Error()))
 		return
 	}
-	write(w, code, c.translate(answer))
+	// Some answers, such as that of /readyz, are plain text.
+	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+	w.WriteHeader(resp.StatusCode)
+	_, _ = w.Write(c.translate(answer))
 }
 
 // prefix is the pair for the namespaces of a cluster.
@@ -239,14 +242,15 @@ func acceptJSON(accept string) string {
 	return strings.Join(append(kept, "application/json"), ",")
 }
 
-func (p *Proxy) send(ctx context.Context, method, path string, body []byte, header http.Header) (int, []byte, error) {
+// send returns the answer, whose body is read and closed.
+func (p *Proxy) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, []byte, error) {
 	resp, err := p.open(ctx, method, path, body, header)
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, answer, err
+	return resp, answer, err
 }
 
 func (p *Proxy) open(

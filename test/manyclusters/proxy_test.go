@@ -4,6 +4,7 @@
 package manyclusters
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -206,5 +208,29 @@ func TestErrorsArePassedOn(t *testing.T) {
 	}
 	if !apierrors.IsUnauthorized(err) {
 		t.Errorf("The token of another cluster is refused: got %v", err)
+	}
+}
+
+// TestAnswersKeepTheirType: an API server answers /readyz in plain text. A manager refuses JSON that is none.
+func TestAnswersKeepTheirType(t *testing.T) {
+	_, p, _ := start(t)
+	config := p.Config(Name(0))
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/readyz": "text/plain; charset=utf-8", "/version": "application/json"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || got != want {
+			t.Errorf("%s: got %s with %q, want %q", path, resp.Status, got, want)
+		}
 	}
 }

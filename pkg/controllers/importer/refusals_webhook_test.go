@@ -155,7 +155,7 @@ func TestAKSImportWithImmutableFields(t *testing.T) {
 		now, is := w.spec(t, imp, controlPlane, "")
 		kept := now["aadProfile"] != nil && now["disableLocalAccounts"] == true && now["version"] == "v1.33.1" && is.GetUID() == was.GetUID()
 		want := []string{"AzureManagedControlPlane spec.aadProfile", "AzureManagedControlPlane spec.disableLocalAccounts"}
-		return kept && slices.Equal(lossy(imp, "cannot disable AADProfile"), want), fmt.Sprint(now, imp.Status.Lossy)
+		return kept && slices.Equal(lossy(imp, "field cannot be nil"), want), fmt.Sprint(now, imp.Status.Lossy)
 	})
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	w.Unimport(t, imp)
