@@ -36,7 +36,6 @@ import (
 	healthrules "github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/install"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/objects"
@@ -116,7 +115,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := limits.RegisterMetrics(metrics.Registry, memory); err != nil {
 		return nil, err
 	}
-	lists := kindwatch.NewListGate(o.Connections.Lists)
+	lists := limits.NewSemaphore[any](o.Connections.Lists, 0)
 	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory, lists)
 	if err != nil {
 		return nil, err
@@ -144,7 +143,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 // setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
-	sources []connection.Source, lists *kindwatch.ListGate, hubMemory *limits.Budget,
+	sources []connection.Source, lists *limits.Semaphore[any], hubMemory *limits.Budget,
 ) error {
 	definitions := &inventory.Definitions{}
 	describers := make([]connection.EnrolmentGetter, 0, len(sources))
@@ -293,7 +292,7 @@ func secretMetadata(local manager.Manager, label string, newInformer newInformer
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
-	hub hubidentity.Hub, memory *limits.Budget, lists *kindwatch.ListGate,
+	hub hubidentity.Hub, memory *limits.Budget, lists *limits.Semaphore[any],
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:                 sources,

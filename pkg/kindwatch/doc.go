@@ -23,6 +23,6 @@
 //
 // Watchers with the same Options.Shared share one watch and one copy. Observe, Retry and Relist of one affect all.
 //
-// What a Watcher keeps is charged to the cluster's account; a cluster gets at most half of the slots of a ListGate; a
-// panic costs it the connection (Options.Guard).
+// What a Watcher keeps is charged to the cluster's account; a cluster gets its share of the
+// places of Options.Lists; a panic costs it the connection (Options.Guard).
 package kindwatch

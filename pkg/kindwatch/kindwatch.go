@@ -66,7 +66,7 @@ type kindWatch struct {
 	// at is where the next attempt begins. It is empty during an attempt.
 	at position
 
-	// abort ends the current attempt, and leave releases its slot at the gate; nil once its list has released it.
+	// abort ends the current attempt, and leave releases its place to list; nil once its list has released it.
 	abort context.CancelCauseFunc
 	leave func()
 	// broken means that the handler panicked during the current attempt, of which nothing more is reported.
@@ -150,7 +150,7 @@ func (k *kindWatch) evict(why error) {
 	}
 }
 
-// attempt lists and watches once, and returns why that ended. leave releases the slot at the gate.
+// attempt lists and watches once, and returns why that ended. leave releases the place to list.
 func (k *kindWatch) attempt(ctx context.Context, leave func()) error {
 	defer leave()
 	attempt, abort := context.WithCancelCause(ctx)
@@ -272,7 +272,7 @@ func (k *kindWatch) run(ctx context.Context) {
 	for {
 		leave := func() {}
 		if !k.resumes() {
-			if leave = k.o.Lists.enter(ctx, k.party(), k.o.Clock); leave == nil {
+			if leave = acquireList(ctx, k.o.Lists, k.party(), k.o.Clock); leave == nil {
 				return
 			}
 		}
@@ -310,7 +310,7 @@ func (k *kindWatch) delay(backoff time.Duration) time.Duration {
 	return backoff
 }
 
-// party identifies the cluster at the gate, or a Watcher without an account.
+// party identifies the cluster that lists, or a Watcher without an account.
 func (k *kindWatch) party() any {
 	if k.o.Account != nil {
 		return k.o.Account

@@ -83,8 +83,10 @@ type Options struct {
 	// Shared watches the kinds with Kind.Shared, for this Watcher and others. Without one, this Watcher does.
 	Shared *Shared
 
-	// Lists limits how many kinds are listed at once by all Watchers that share it. nil means no limit.
-	Lists *ListGate
+	// Lists are the places to list a kind, for all Watchers that share them; nil means no limit. Lists need the most memory
+	// and CPU, and after a start or a network failure all kinds of all clusters are listed. The parties are clusters
+	// (Account; Watchers without one count alone).
+	Lists *limits.Semaphore[any]
 
 	// Linger is how long a kind without owners is still watched, so that short-lived owners do not cause repeated lists.
 	Linger time.Duration
@@ -96,7 +98,7 @@ type Options struct {
 	// StaleAfter is how long a synced kind may be neither listed nor watched before it is StateStale.
 	StaleAfter time.Duration
 
-	// Clock measures the back-off, Linger, StaleAfter, and how long a list counts at the gate; the real one by default.
+	// Clock measures the back-off, Linger, StaleAfter, and how long a list counts; the real one by default.
 	Clock clock.Clock
 
 	// MinBackoff and MaxBackoff bound the time between attempts to watch a failing kind. Each wait is jittered: it is up

@@ -133,14 +133,14 @@ func watchHostile(t *testing.T, attack hostile.Attack, want []State, server, hon
 		o.PerKind = Limit{Objects: 2000, Bytes: 8 << 20}
 		o.MinBackoff, o.MaxBackoff, o.Linger = 10*time.Millisecond, maxBackoff, 10*time.Millisecond
 	}
-	gate := NewListGate(2)
+	places := limits.NewSemaphore[any](2, 0)
 	heap := liveheap.Watch(t)
 	var changes atomic.Int64
 	w, stop := start(t, boundedConfig(server), func(e Event) {
 		if e.Type == StateChanged {
 			changes.Add(1)
 		}
-	}, quick, func(o *Options) { o.Lists = gate })
+	}, quick, func(o *Options) { o.Lists = places })
 	kinds := []Kind{configMaps, newKind("Namespace", "namespaces", true), newKind("Secret", "secrets", false)}
 	kinds[0].FieldSelector, kinds[2].MetadataOnly = "", true
 	w.Set("test", kinds...)
@@ -166,7 +166,7 @@ func watchHostile(t *testing.T, attack hostile.Attack, want []State, server, hon
 		}
 	}
 
-	beside, stopBeside := start(t, boundedConfig(honest), func(Event) {}, quick, func(o *Options) { o.Lists = gate })
+	beside, stopBeside := start(t, boundedConfig(honest), func(Event) {}, quick, func(o *Options) { o.Lists = places })
 	beside.Set("test", kinds...)
 	for _, kind := range kinds {
 		eventually(t, kind.String()+" of an honest API server is synced", inState(beside, kind, StateSynced))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // BenchmarkIdleWatch is what a watch costs on which nothing happens: goroutines, their stacks, and the heap.
@@ -16,7 +18,7 @@ func BenchmarkIdleWatch(b *testing.B) {
 			const n = 200
 			for b.Loop() {
 				dyn, meta := clients(b, config)
-				w, err := New(Options{Client: dyn, MetadataClient: meta, Handler: func(Event) {}, Reduce: reduceToNote, Lists: NewListGate(4)})
+				w, err := New(Options{Client: dyn, MetadataClient: meta, Handler: func(Event) {}, Reduce: reduceToNote, Lists: limits.NewSemaphore[any](4, 0)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // ours counts the goroutines that run code of this package, but for those of tests.
@@ -21,7 +23,7 @@ func ours() (int, string) {
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 2)
 	n, found := 0, strings.Builder{}
 	for stack := range strings.SplitSeq(all.String(), "\n\n") {
-		if strings.Contains(stack, "kindwatch.(*kindWatch)") || strings.Contains(stack, "kindwatch.(*ListGate)") {
+		if strings.Contains(stack, "kindwatch.(*kindWatch)") || strings.Contains(stack, "kindwatch.acquireList") {
 			n++
 			found.WriteString(stack + "\n\n")
 		}
@@ -43,7 +45,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 	c := testClient(t)
 	eventually(t, "the tests before have ended", settles(0))
 	quick := func(o *Options) {
-		o.Reduce, o.Lists = reduceToNote, NewListGate(2)
+		o.Reduce, o.Lists = reduceToNote, limits.NewSemaphore[any](2, 0)
 		o.MinBackoff, o.MaxBackoff, o.Linger = 10*time.Millisecond, 50*time.Millisecond, 20*time.Millisecond
 	}
 	w, stop := start(t, config, func(Event) {}, quick)
@@ -51,7 +53,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 	w.Set("base", first)
 	eventually(t, "synced", inState(w, first, StateSynced))
 	const base = 1 // Goroutine of a kind that is watched.
-	eventually(t, "the place at the gate is given back", settles(base))
+	eventually(t, "the place to list is given back", settles(base))
 
 	t.Run("LastOwner", func(t *testing.T) {
 		for i := range 20 {

@@ -4,6 +4,7 @@
 package limits
 
 import (
+	"cmp"
 	"container/heap"
 	"container/list"
 	"context"
@@ -26,10 +27,11 @@ type Semaphore[P comparable] struct {
 	next ranking[P]
 }
 
-// NewSemaphore returns n places, of which no party may hold more than share. Both are at least one.
+// NewSemaphore returns n places, at least one, of which no party may hold more than share; zero means half of them, so
+// that one that never leaves cannot take all.
 func NewSemaphore[P comparable](n, share int) *Semaphore[P] {
 	n = max(1, n)
-	return &Semaphore[P]{share: min(max(1, share), n), free: n, parties: map[P]*party[P]{}}
+	return &Semaphore[P]{share: min(max(1, cmp.Or(share, (n+1)/2)), n), free: n, parties: map[P]*party[P]{}}
 }
 
 // party is guarded by the lock of the places.

@@ -32,6 +32,7 @@ func TestOrder(t *testing.T) {
 		"Twice":    {"Leaving twice gives back one place.", 1, 1, "a1 b1 c1 -a1 -a1", "a1 b1"},
 		"AllAgain": {"What is given back can be had again.", 1, 1, "a1 -a1 b1 -b1 a2", "a1 b1 a2"},
 		"AtLeast":  {"There is at least one place, and a share of at least one.", 0, 0, "a1 a2", "a1"},
+		"Half":     {"Without a share it is half, rounded up.", 3, 0, "a1 a2 a3 b1", "a1 a2 b1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,7 @@ type Slots struct {
 
 // NewSlots returns the Slots of a controller with so many workers.
 func NewSlots(workers int, wake func(types.NamespacedName)) *Slots {
-	n := max(1, workers/2)
-	return &Slots{Shared: NewSemaphore[string](n, (n+1)/2), wake: wake, turns: map[types.NamespacedName]*Waiter[string]{}}
+	return &Slots{Shared: NewSemaphore[string](workers/2, 0), wake: wake, turns: map[types.NamespacedName]*Waiter[string]{}}
 }
 
 // Acquire requests a place for an object. The caller calls leave afterwards. If there is none, the object is woken as

@@ -59,7 +59,7 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	if c, ok := cl.(interface{ Account() *limits.Account }); ok {
 		o.Account = c.Account()
 	}
-	if c, ok := cl.(interface{ Lists() *kindwatch.ListGate }); ok {
+	if c, ok := cl.(interface{ Lists() *limits.Semaphore[any] }); ok {
 		o.Lists = c.Lists()
 	}
 	if c, ok := cl.(interface{ Progress() *kindwatch.Progress }); ok {

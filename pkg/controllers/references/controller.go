@@ -20,7 +20,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -50,7 +50,7 @@ type Options struct {
 	ReconciliationTimeout time.Duration
 
 	// Lists bounds how many kinds are listed at once, in all clusters together; nil is no bound.
-	Lists *kindwatch.ListGate
+	Lists *limits.Semaphore[any]
 
 	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue.
 	Registerer   prometheus.Registerer

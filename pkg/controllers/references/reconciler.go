@@ -12,6 +12,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -47,7 +48,7 @@ type reconciler struct {
 	classes  client.Reader
 	resolver *references.Resolver
 	metrics  *Metrics
-	lists    *kindwatch.ListGate
+	lists    *limits.Semaphore[any]
 	clock    clock.WithTicker
 	logs     func(*Request) logr.Logger
 }

@@ -57,7 +57,7 @@ type connectionOptions struct {
 	qps            float32
 	burst          int
 	userAgent      string
-	lists          *kindwatch.ListGate
+	lists          *limits.Semaphore[any]
 }
 
 // connected is a live connection to one cluster.
@@ -74,7 +74,7 @@ type connected struct {
 	dynamic  dynamicclient.Objects
 	metadata dynamicclient.Metadata
 	shared   *kindwatch.Shared
-	lists    *kindwatch.ListGate
+	lists    *limits.Semaphore[any]
 	events   *eventWriter
 	progress kindwatch.Progress
 	// replaced is called when the connection that this one replaces has ended, and may be called again.
@@ -95,7 +95,7 @@ func (c *connected) Metadata() dynamicclient.Metadata { return c.metadata }
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
 
 // Lists limits how many kinds are listed at once in all clusters.
-func (c *connected) Lists() *kindwatch.ListGate { return c.lists }
+func (c *connected) Lists() *limits.Semaphore[any] { return c.lists }
 
 // Account is charged with kept objects of the cluster; nil if memory is not counted.
 func (c *connected) Account() *limits.Account { return c.transport.Account() }

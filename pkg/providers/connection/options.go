@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -108,7 +107,7 @@ type Options struct {
 	// Budget is charged with kept objects of the clusters and with responses in flight, see package limits. Default: none.
 	Budget *limits.Budget
 	// Lists limits how many kinds are listed at once in all clusters. Default: no limit.
-	Lists *kindwatch.ListGate
+	Lists *limits.Semaphore[any]
 	// WrapTransport wraps what sends requests to a workload cluster: those of clients and of probes, with their
 	// credentials. It is called once for each connection. Default: none.
 	WrapTransport clienttransport.WrapperFunc

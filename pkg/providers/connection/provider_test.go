@@ -87,7 +87,7 @@ func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	lists := kindwatch.NewListGate(1)
+	lists := limits.NewSemaphore[any](1, 0)
 	h := newHarness(t, src, func(o *Options) { o.Lists = lists })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)

@@ -21,10 +21,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
-// visitors go through a gate and stay until the test makes them leave.
+// visitors acquire places and stay until the test makes them leave.
 type visitors struct {
-	gate  *ListGate
-	clock clock.Clock
+	places *limits.Semaphore[any]
+	clock  clock.Clock
 
 	mu     sync.Mutex
 	inside []string
@@ -36,7 +36,7 @@ func (v *visitors) queue(t *testing.T, party, name string) {
 	t.Helper()
 	before := v.known()
 	go func() {
-		leave := v.gate.enter(t.Context(), party, v.clock)
+		leave := acquireList(t.Context(), v.places, party, v.clock)
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if leave != nil {
@@ -54,7 +54,7 @@ func (v *visitors) queue(t *testing.T, party, name string) {
 
 // known is how many visitors wait or have been let in.
 func (v *visitors) known() int {
-	_, waiting, _ := v.gate.places.Usage()
+	_, waiting, _ := v.places.Usage()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return waiting + len(v.inside)
@@ -80,16 +80,16 @@ func (v *visitors) leaves(name string) {
 
 func (v *visitors) empty(t *testing.T) {
 	t.Helper()
-	if _, waiting, parties := v.gate.places.Usage(); waiting != 0 || parties != 0 {
-		t.Errorf("want no turn at the gate, got %d waiting, of %d clusters", waiting, parties)
+	if _, waiting, parties := v.places.Usage(); waiting != 0 || parties != 0 {
+		t.Errorf("want no turn left, got %d waiting, of %d clusters", waiting, parties)
 	}
 }
 
 func newVisitors(n int, c clock.Clock) *visitors {
-	return &visitors{gate: NewListGate(n), clock: c, leave: map[string]func(){}}
+	return &visitors{places: limits.NewSemaphore[any](n, 0), clock: c, leave: map[string]func(){}}
 }
 
-func TestGateIsFair(t *testing.T) {
+func TestListsAreFair(t *testing.T) {
 	v := newVisitors(2, clock.RealClock{})
 	for _, name := range []string{"a1", "a2", "a3"} {
 		v.queue(t, "a", name)
@@ -110,14 +110,14 @@ func TestGateIsFair(t *testing.T) {
 	v.empty(t)
 }
 
-func TestGateForgetsWhoGoesAway(t *testing.T) {
+func TestListsForgetWhoGoesAway(t *testing.T) {
 	v := newVisitors(1, clock.RealClock{})
 	v.queue(t, "a", "a1")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if leave := v.gate.enter(ctx, "b", v.clock); leave != nil {
+		if leave := acquireList(ctx, v.places, "b", v.clock); leave != nil {
 			t.Error("want no place after the context has ended")
 		}
 	}()
@@ -142,7 +142,7 @@ func TestPlaceThatIsGrantedAsItsContextEndsIsNotLost(t *testing.T) {
 				if i%2 == 0 {
 					go cancel()
 				}
-				if leave := v.gate.enter(ctx, party, v.clock); leave != nil {
+				if leave := acquireList(ctx, v.places, party, v.clock); leave != nil {
 					leave()
 				}
 				cancel()
@@ -151,12 +151,12 @@ func TestPlaceThatIsGrantedAsItsContextEndsIsNotLost(t *testing.T) {
 	}
 	running.Wait()
 	v.empty(t)
-	if free, _, _ := v.gate.places.Usage(); free != 2 {
+	if free, _, _ := v.places.Usage(); free != 2 {
 		t.Errorf("want all places to be free, got %d", free)
 	}
 }
 
-func TestGateDoesNotWaitForAListThatHangs(t *testing.T) {
+func TestListsDoNotWaitForOneThatHangs(t *testing.T) {
 	fake := clocktesting.NewFakeClock(time.Now())
 	v := newVisitors(1, fake)
 	v.queue(t, "a", "a1")
@@ -179,8 +179,8 @@ func TestGateDoesNotWaitForAListThatHangs(t *testing.T) {
 	v.empty(t)
 }
 
-// TestWatchersShareAGate holds the lists of two clusters up, and lets them go one by one.
-func TestWatchersShareAGate(t *testing.T) {
+// TestWatchersSharePlacesToList holds the lists of two clusters up, and lets them go one by one.
+func TestWatchersSharePlacesToList(t *testing.T) {
 	c := testClient(t)
 	var kinds []Kind
 	for range 4 {
@@ -211,10 +211,10 @@ func TestWatchersShareAGate(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	}
-	gate := NewListGate(2)
+	places := limits.NewSemaphore[any](2, 0)
 	var watchers []*Watcher
 	for _, cluster := range []string{"a", "b"} {
-		w, _ := start(t, holdUp(cluster), func(Event) {}, keepNotes, func(o *Options) { o.Lists = gate })
+		w, _ := start(t, holdUp(cluster), func(Event) {}, keepNotes, func(o *Options) { o.Lists = places })
 		w.Set("test", kinds...)
 		watchers = append(watchers, w)
 	}
@@ -234,7 +234,7 @@ func TestWatchersShareAGate(t *testing.T) {
 			eventually(t, "synced", inState(w, kind, StateSynced))
 		}
 	}
-	if free, _, parties := gate.places.Usage(); free != 2 || parties != 0 {
+	if free, _, parties := places.Usage(); free != 2 || parties != 0 {
 		t.Errorf("want all places to be given back, got %d free, and %d clusters", free, parties)
 	}
 }
@@ -245,7 +245,7 @@ func TestKindThatCannotBeListedGivesItsPlaceBack(t *testing.T) {
 	missing, _ := widgets(t, "gatemissing")
 	// The one that is parked is not tried again.
 	w, _ := start(t, config, func(Event) {}, keepNotes, func(o *Options) {
-		o.Lists, o.MinBackoff = NewListGate(1), time.Hour
+		o.Lists, o.MinBackoff = limits.NewSemaphore[any](1, 0), time.Hour
 	})
 	w.Set("test", missing)
 	eventually(t, "the kind is parked", inState(w, missing, StateNotServed))
