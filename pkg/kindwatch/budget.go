@@ -5,7 +5,6 @@ package kindwatch
 
 import (
 	"errors"
-	"strconv"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -110,7 +109,7 @@ func (b *allowance) admits(m *meter) error {
 	switch {
 	case b.listed >= 0 && m.passed > b.listed:
 		return errTooMany
-	case !b.fits(int64(len(m.sizes)), m.bytes):
+	case !b.fits(int64(len(m.sizes)+m.pages), m.bytes):
 		return errTooLarge
 	}
 	return b.arrive(m)
@@ -131,47 +130,7 @@ type meter struct {
 
 func newMeter() meter { return meter{sizes: map[types.NamespacedName]int64{}} }
 
-func (m *meter) reset() { *m = newMeter() }
-
 func (m *meter) add(key types.NamespacedName, size int64) {
 	m.bytes += size - m.sizes[key]
 	m.sizes[key] = size
-}
-
-// page counts a page. Names of objects have no slash.
-func (m *meter) page() {
-	m.pages++
-	m.add(types.NamespacedName{Name: "/" + strconv.Itoa(m.pages)}, 0)
-}
-
-// estimateSize estimates the memory that a value of an object takes.
-func estimateSize(v any) int64 {
-	const (
-		header   = 24  // Of a string or slice, rounded up, or another value in an interface.
-		slot     = 16  // An interface.
-		emptyMap = 48  // And no slots.
-		group    = 264 // Eight slots of a small map.
-		entry    = 48  // One of a large map, with its part of the free slots.
-	)
-	size := int64(slot)
-	switch v := v.(type) {
-	case string:
-		size += header + int64(len(v))
-	case map[string]any:
-		size += emptyMap
-		if len(v) > 0 {
-			size += max(group, entry*int64(len(v)))
-		}
-		for k, e := range v {
-			size += int64(len(k)) + estimateSize(e)
-		}
-	case []any:
-		size += header
-		for _, e := range v {
-			size += estimateSize(e)
-		}
-	default:
-		size += header
-	}
-	return size
 }

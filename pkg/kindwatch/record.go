@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // A Record is stored instead of an object. It is immutable after Reduce has returned it.
@@ -105,10 +107,10 @@ func (h converter) convert(obj runtime.Object) (*item, bool) {
 	}
 	i := &item{Entry: Entry{Key: objectKey(u), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}}
 	if h.reduce == nil {
-		i.object, i.size = u, estimateSize(u.Object)
+		i.object, i.size = u, limits.Size(u.Object)
 		if h.keep != nil {
 			if kept := h.keep(h.kind, u, i.size); kept != u {
-				i.object, i.size = kept, estimateSize(kept.Object)
+				i.object, i.size = kept, limits.Size(kept.Object)
 			}
 		}
 		return i, true

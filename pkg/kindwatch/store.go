@@ -74,7 +74,7 @@ func (s *store) listing() {
 // arrivedPage counts a page of a list, and returns an error if the list is over the budget.
 func (s *store) arrivedPage(items []*item, passed int) error {
 	s.mu.Lock()
-	s.arriving.page()
+	s.arriving.pages++
 	s.arriving.passed += int64(passed)
 	for _, i := range items {
 		s.arriving.add(i.Key, i.size)
@@ -182,7 +182,7 @@ func (s *store) dropAll() {
 
 // forgetArriving resets the measurement when a list begins or ends. The caller holds mu.
 func (s *store) forgetArriving() {
-	s.arriving.reset()
+	s.arriving = newMeter()
 	_ = s.budget.arrive(&s.arriving) // Less is always granted.
 }
 

@@ -94,3 +94,35 @@ func (l Limits) Or(other Limits) Limits {
 		Depth: cmp.Or(l.Depth, other.Depth), Key: cmp.Or(l.Key, other.Key), String: cmp.Or(l.String, other.String),
 	}
 }
+
+// Size estimates how many bytes of memory a decoded value takes while it is stored: at most the cost of its text.
+func Size(v any) int64 {
+	const (
+		header   = 24  // Of a string or slice, rounded up, or another value in an interface.
+		slot     = 16  // An interface.
+		emptyMap = 48  // And no slots.
+		group    = 264 // Eight slots of a small map.
+		entry    = 48  // One of a large map, with its part of the free slots.
+	)
+	size := int64(slot)
+	switch v := v.(type) {
+	case string:
+		size += header + int64(len(v))
+	case map[string]any:
+		size += emptyMap
+		if len(v) > 0 {
+			size += max(group, entry*int64(len(v)))
+		}
+		for k, e := range v {
+			size += int64(len(k)) + Size(e)
+		}
+	case []any:
+		size += header
+		for _, e := range v {
+			size += Size(e)
+		}
+	default:
+		size += header
+	}
+	return size
+}

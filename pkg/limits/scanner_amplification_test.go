@@ -77,6 +77,9 @@ func TestDecodedIsNotMoreThanTheCost(t *testing.T) {
 				if grown > s.Cost() {
 					t.Errorf("%d bytes became %d, which is more than their cost of %d", len(data), grown, s.Cost())
 				}
+				if m, ok := out.(*map[string]any); ok && limits.Size(*m) > s.Cost() {
+					t.Errorf("%d bytes have a size of %d, which is more than their cost of %d", len(data), limits.Size(*m), s.Cost())
+				}
 				t.Logf("%d bytes became %d, cost %d", len(data), grown, s.Cost())
 			})
 		}
