@@ -83,9 +83,9 @@ type Options struct {
 	// Shared watches the kinds with Kind.Shared, for this Watcher and others. Without one, this Watcher does.
 	Shared *Shared
 
-	// Lists are the places to list a kind, for all Watchers that share them; nil means no limit. Lists need the most memory
-	// and CPU, and after a start or a network failure all kinds of all clusters are listed. The parties are clusters
-	// (Account; Watchers without one count alone).
+	// Lists are the places to list a kind, for all Watchers that share them; nil means no limit. Lists need the most
+	// memory and CPU, and after a start or a network failure all kinds of all clusters are listed. The parties are
+	// clusters (Account; Watchers without one count alone).
 	Lists *limits.Semaphore[any]
 
 	// Linger is how long a kind without owners is still watched, so that short-lived owners do not cause repeated lists.

@@ -16,7 +16,7 @@
 //     of what the largest holds. Answers in flight of a cluster up to 256 KiB are not counted. Until a Holder has
 //     yielded, usage can exceed the budget by an eighth. Amounts are estimates in steps of 16 KiB.
 //   - A Semaphore distributes a fixed number of places. No party holds more than its share, and a free place goes to
-//     the party that holds the fewest. Nothing blocks but Wait.
+//     the party that holds the fewest. Nothing blocks but Wait. Slots wake the keys of a work queue instead.
 //
 // What does the owner of one workload cluster gain? Memory and places that no other party within its share needs.
 // Enrolling one API server many times shares one class's share; maxClusters limits the number.

@@ -6,39 +6,35 @@ package limits
 import (
 	"errors"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ErrNoPlace means that an object waits for its turn.
 var ErrNoPlace = errors.New("others are being queried")
 
-// Slots bound for how many objects of the hub foreign servers are queried at once. There are half as many as workers,
-// so hanging queries never block objects that query nothing. No namespace, which is a tenant, holds more than half of
-// them, and the one that holds the fewest is next. No object holds a worker while it waits: one without a place is
-// woken when it has one.
-type Slots struct {
+// Slots are a Semaphore for the keys of a work queue, whose parties are namespaces of the hub (tenants). No key holds a
+// worker while it waits: one without a place is woken when it has one.
+type Slots[K comparable] struct {
 	Shared *Semaphore[string]
-	wake   func(types.NamespacedName)
+	wake   func(K)
 
 	mu sync.Mutex
-	// turns are those of waiting objects, and of woken ones that have not entered yet.
-	turns map[types.NamespacedName]*Waiter[string]
+	// turns are those of waiting keys, and of woken ones that have not entered yet.
+	turns map[K]*Waiter[string]
 }
 
-// NewSlots returns the Slots of a controller with so many workers.
-func NewSlots(workers int, wake func(types.NamespacedName)) *Slots {
-	return &Slots{Shared: NewSemaphore[string](workers/2, 0), wake: wake, turns: map[types.NamespacedName]*Waiter[string]{}}
+// NewSlots returns Slots with n places; see NewSemaphore.
+func NewSlots[K comparable](n, share int, wake func(K)) *Slots[K] {
+	return &Slots[K]{Shared: NewSemaphore[string](n, share), wake: wake, turns: map[K]*Waiter[string]{}}
 }
 
-// Acquire requests a place for an object. The caller calls leave afterwards. If there is none, the object is woken as
-// soon as it has one; until then it keeps its place in line, unless a pass settles without it.
-func (s *Slots) Acquire(key types.NamespacedName) (leave func(), ok bool) {
+// Acquire requests a place for a key of a namespace. The caller calls leave afterwards. If there is none, the key is
+// woken as soon as it has one; until then it keeps its place in line, unless a reconcile settles without it.
+func (s *Slots[K]) Acquire(key K, namespace string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := s.turns[key]
 	if turn == nil {
-		turn = s.Shared.Acquire(key.Namespace, func() { s.wake(key) })
+		turn = s.Shared.Acquire(namespace, func() { s.wake(key) })
 	}
 	if !turn.Holds() {
 		s.turns[key] = turn
@@ -48,8 +44,8 @@ func (s *Slots) Acquire(key types.NamespacedName) (leave func(), ok bool) {
 	return turn.Release, true
 }
 
-// Release gives up the turn of an object that no longer waits.
-func (s *Slots) Release(key types.NamespacedName) {
+// Release gives up the turn of a key that no longer waits.
+func (s *Slots[K]) Release(key K) {
 	s.mu.Lock()
 	turn := s.turns[key]
 	delete(s.turns, key)

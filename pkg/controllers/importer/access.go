@@ -8,10 +8,12 @@ import (
 	"crypto/sha256"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // access reviews the credentials' rights in the imported cluster, and lists its Nodes.
@@ -67,9 +69,14 @@ func noKubeconfigAccess() metav1.Condition {
 	}
 }
 
+// newPlaces returns half as many places as workers, so that hanging queries never block imports that query nothing.
+func newPlaces(workers int, wake func(types.NamespacedName)) *limits.Slots[types.NamespacedName] {
+	return limits.NewSlots(workers/2, 0, wake)
+}
+
 // enter requests a place for the import of a pass.
 func (r *kubeconfigs) enter(p *scope.Scope) (leave func(), ok bool) {
-	if leave, ok = r.places.Acquire(p.Key()); !ok {
+	if leave, ok = r.places.Acquire(p.Key(), p.Import.Namespace); !ok {
 		p.Waits = true
 	}
 	return leave, ok

@@ -139,7 +139,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		return fmt.Errorf("cannot create the controller of ClusterImports: %w", err)
 	}
 	woken := &multicluster.EventQueue[reconcile.Request]{}
-	r.kubeconfigs.places = limits.NewSlots(o.MaxConcurrentReconciles, func(key types.NamespacedName) {
+	r.kubeconfigs.places = newPlaces(o.MaxConcurrentReconciles, func(key types.NamespacedName) {
 		woken.Add(reconcile.Request{NamespacedName: key})
 	})
 	if err := c.Watch(woken); err != nil {

@@ -29,7 +29,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -262,7 +261,7 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	woken := make(chan types.NamespacedName, workers)
 	r := &kubeconfigs{
 		clusters: workload.NewClusters(clock, nil), creds: credentials.Options{AllowLoopback: true},
-		places: limits.NewSlots(workers, func(key types.NamespacedName) { woken <- key }),
+		places: newPlaces(workers, func(key types.NamespacedName) { woken <- key }),
 	}
 	kubeconfig, err := encoded(&clientcmdapi.Cluster{
 		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),

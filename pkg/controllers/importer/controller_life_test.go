@@ -35,7 +35,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -134,7 +133,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 		kinds: newKinds(clock), states: newStates(),
 		kubeconfigs: &kubeconfigs{
 			hubObjects: ofHub, clock: clock, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(clock, nil),
-			places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+			places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 		},
 	}
 	return h

@@ -17,7 +17,6 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
@@ -52,7 +51,7 @@ func (s *Starts) Start(hub client.Client) (*Reconciler, error) {
 		kinds:        s.kinds, states: newStates(),
 		kubeconfigs: &kubeconfigs{
 			hubObjects: ofHub, clock: c, creds: s.options.Credentials, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(c, nil),
-			places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+			places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 		},
 	}, nil
 }

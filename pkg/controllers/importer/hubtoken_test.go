@@ -29,7 +29,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -221,7 +220,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 				Google: &fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: tokentest.Identity(server, "")},
 			}
 			r := &kubeconfigs{
-				hubObjects: &hubObjects{hub: hub, live: hub}, clock: clock, tokens: minted, places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+				hubObjects: &hubObjects{hub: hub, live: hub}, clock: clock, tokens: minted, places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 			}
 			token, err := r.minted(t.Context(), scope.New(imp), imp.Spec.KubeconfigSource())
 			if tc.want == "" {

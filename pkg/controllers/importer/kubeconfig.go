@@ -52,7 +52,7 @@ type kubeconfigs struct {
 
 	// clusters caches the answers of imported clusters, and places bounds how many are queried at once.
 	clusters *workload.Clusters
-	places   *limits.Slots
+	places   *limits.Slots[types.NamespacedName]
 	lacking  lacking
 }
 

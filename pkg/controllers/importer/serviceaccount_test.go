@@ -42,7 +42,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -105,7 +104,7 @@ func (w *accountWorld) start() {
 	}
 	w.r = &kubeconfigs{
 		hubObjects: &hubObjects{hub: w.hub, live: w.hub}, clock: w.clock, creds: credentials.Options{AllowLoopback: true}, tokens: w.minted, accounts: w.minted.OfAccounts(),
-		clusters: workload.NewClusters(w.clock, nil), places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+		clusters: workload.NewClusters(w.clock, nil), places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 	}
 }
 
@@ -550,8 +549,8 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
 		w.look()
 		for i := range DefaultMaxConcurrentReconciles {
-			w.r.places.Acquire(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)})
-			w.r.places.Acquire(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)})
+			w.r.places.Acquire(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)}, "other")
+			w.r.places.Acquire(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)}, "others")
 		}
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.Waits {

@@ -12,7 +12,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -35,11 +34,7 @@ type connector struct {
 
 // connect tries to make a connection; a shadow is made beside the active one.
 func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecycle.Event, *condition.Error, error) {
-	lane := allocation.AttemptLane(r.attempts)
-	if shadow {
-		lane = allocation.Replace
-	}
-	leave, err := c.contact.enter(r, lane)
+	leave, err := c.contact.enter(r, r.attemptLane(shadow))
 	if err != nil {
 		return "", nil, err
 	}

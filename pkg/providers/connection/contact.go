@@ -12,25 +12,24 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // dialer provides what contacting a cluster needs: a place, its credentials, and a measured probe.
 type dialer struct {
-	o         *Options
-	sources   map[string]Source
-	admission *allocation.Admission[Key]
-	metrics   *metrics
+	o       *Options
+	sources map[string]Source
+	lanes   *lanes
+	metrics *metrics
 }
 
 // errBusy means that no place to contact a cluster is free. The enrolment is requeued when one is.
 var errBusy = errors.New("too many clusters are being contacted")
 
 // enter requests a place to contact a cluster; errBusy if none is free.
-func (c *dialer) enter(r *record, l allocation.Lane) (leave func(), err error) {
-	leave, ok := c.admission.Enter(r.key, r.key.Namespace, l)
+func (c *dialer) enter(r *record, l lane) (leave func(), err error) {
+	leave, ok := c.lanes[l].Acquire(r.key, r.key.Namespace)
 	r.waits[l] = !ok
 	if !ok {
 		return nil, errBusy

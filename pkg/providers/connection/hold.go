@@ -17,7 +17,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 )
 
@@ -25,7 +24,7 @@ import (
 type classRules struct {
 	required bool
 	hub      client.Reader // set before the first reconcile
-	quota    *allocation.Quota[Key]
+	quota    *quota
 }
 
 // admissionProblem returns why an enrolment must not be connected, or nil.
@@ -112,7 +111,7 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*c
 	if Allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
 		return c.holdByQuota(key, class, e), nil
 	}
-	c.quota.Leave(key)
+	c.quota.leave(key)
 	return condition.NewError(fleetv1alpha1.ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
@@ -120,7 +119,7 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*c
 // holdByQuota returns a failure if an enrolment has no place in its class, or nil.
 func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *condition.Error {
 	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
-	if c.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
+	if c.quota.admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
 		return nil
 	}
 	return condition.NewError(fleetv1alpha1.ReasonClassFull, fmt.Sprintf(

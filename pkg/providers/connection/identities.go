@@ -13,12 +13,11 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 )
 
 // identities decides which enrolment holds a cluster or an identifier that several request.
 type identities struct {
-	arbiter *allocation.Arbiter[Key]
+	arbiter *arbiter
 	sources map[string]Source
 	records *records
 }
@@ -31,18 +30,18 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *conditio
 		identifier = uid
 	}
 	for {
-		decision := i.arbiter.Claim(r.key, r.enrolment.Object.UID, uid, identifier)
+		decision := i.arbiter.claim(r.key, r.enrolment.Object.UID, uid, identifier)
 		i.records.retry(decision.Freed)
 		switch decision.Verdict {
-		case allocation.VerdictGranted:
+		case verdictGranted:
 			r.identifier = identifier
 			return nil
-		case allocation.VerdictHub:
+		case verdictHub:
 			return condition.NewError(fleetv1alpha1.ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster")
-		case allocation.VerdictIdentityChanged:
+		case verdictIdentityChanged:
 			return condition.NewError(fleetv1alpha1.ReasonClusterIdentityChanged, fmt.Sprintf(
 				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid))
-		case allocation.VerdictDuplicate:
+		case verdictDuplicate:
 		}
 		if decision.Pinned && !i.stillEnrolled(ctx, decision.Holder, r.key) {
 			continue
@@ -61,16 +60,16 @@ func (i *identities) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 	if err != nil && !errors.Is(err, ErrNotEnrolled) {
 		return true
 	}
-	c, ok := i.arbiter.Held(holder)
+	c, ok := i.arbiter.held(holder)
 	if ok && err == nil && (c.ObjectUID == "" || c.ObjectUID == e.Object.UID) {
-		i.arbiter.Confirm(holder)
+		i.arbiter.confirm(holder)
 		return true
 	}
-	i.records.retry(slices.DeleteFunc(i.arbiter.Release(holder), func(k Key) bool { return k == asks }))
+	i.records.retry(slices.DeleteFunc(i.arbiter.release(holder), func(k Key) bool { return k == asks }))
 	return false
 }
 
 // release gives up an enrolment's cluster, and retries enrolments that were refused because of it.
 func (i *identities) release(k Key) {
-	i.records.retry(i.arbiter.Release(k))
+	i.records.retry(i.arbiter.release(k))
 }

@@ -17,7 +17,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -33,8 +33,8 @@ type offboarding struct {
 	marker  *hubMarker
 	records *records
 	life    *lifetime
-	// admission bounds how many clusters are offboarded at once: un-enrolling a class would list all its clusters.
-	admission *allocation.Admission[Key]
+	// places bound how many clusters are offboarded at once: un-enrolling a class would list all its clusters.
+	places *limits.Semaphore[string]
 
 	mu    sync.RWMutex
 	funcs []OffboardFunc
@@ -63,7 +63,7 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 			if !forGood {
 				return
 			}
-			leave := f.admission.Wait(ctx, key.Namespace, allocation.Offboard)
+			leave := f.places.Wait(ctx, key.Namespace)
 			if leave == nil {
 				return
 			}

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -36,7 +35,7 @@ type Provider struct {
 	view    *view
 
 	// Whether a cluster may be connected, and when.
-	admission  *allocation.Admission[Key]
+	lanes      *lanes
 	classes    *classRules
 	identities *identities
 	schedule   schedule
@@ -89,7 +88,7 @@ func (p *Provider) InClass(class string) []mcr.ClusterName { return p.view.ofCla
 
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
-	k, ok := p.identities.arbiter.Holder(id)
+	k, ok := p.identities.arbiter.holder(id)
 	if !ok {
 		return Cluster{}, false
 	}

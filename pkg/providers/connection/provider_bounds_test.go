@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
@@ -80,9 +79,9 @@ func (c *crowd) numbers() (inside, most, visitors int) {
 }
 
 // check waits until all places are taken, lets everybody through, and waits until each cluster was inside.
-func (c *crowd) check(t *testing.T, lane allocation.Lane, clusters int) {
+func (c *crowd) check(t *testing.T, l lane, clusters int) {
 	t.Helper()
-	places := allocation.Places(minConcurrentReconciles)[lane]
+	places := lanePlaces(minConcurrentReconciles)[l]
 	connectiontest.Eventually(t, "all places are taken", func() bool { n, _, _ := c.numbers(); return n >= places })
 	close(c.open)
 	connectiontest.Eventually(t, "every cluster had its turn", func() bool { _, _, n := c.numbers(); return n == clusters })
@@ -106,7 +105,7 @@ func TestOffboardingIsBounded(t *testing.T) {
 	for _, name := range f.names {
 		src.remove(name)
 	}
-	inside.check(t, allocation.Offboard, len(f.names))
+	inside.check(t, laneOffboard, len(f.names))
 }
 
 // crowdedGate counts the hand-overs.
@@ -136,5 +135,5 @@ func TestReplacingConnectionsIsBounded(t *testing.T) {
 	for i, name := range f.names {
 		src.set(name, f.newKubeconfig(t, i, "example.com"))
 	}
-	inside.check(t, allocation.Replace, len(f.names))
+	inside.check(t, laneReplace, len(f.names))
 }

@@ -17,7 +17,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
@@ -103,7 +102,7 @@ func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	hole, hang := newHole(t)
 	hang()
 	src := newFakeSource()
-	for i := range allocation.WorkersFor(minConcurrentReconciles) + 10 {
+	for i := range workersFor(minConcurrentReconciles) + 10 {
 		src.set(fmt.Sprintf("greedy/%d", i), hole.kubeconfig(t, "x"))
 	}
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
@@ -124,7 +123,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	src.set("a", f.kubeconfig(t, "token"))
 	h.waitFor(t, "a", StateConnected, "")
 	name := func(i int) string { return fmt.Sprintf("dead-%d/%d", i%3, i) }
-	dead := allocation.WorkersFor(minConcurrentReconciles) + 10
+	dead := workersFor(minConcurrentReconciles) + 10
 	for i := range dead {
 		src.set(name(i), hole.kubeconfig(t, "x"))
 	}
@@ -133,7 +132,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	}
 	before := hole.count(everything)
 	hang()
-	retries := allocation.Places(minConcurrentReconciles)[allocation.Retry]
+	retries := lanePlaces(minConcurrentReconciles)[laneRetry]
 	connectiontest.Eventually(t, "the dead have all places", func() bool { return hole.count(everything) >= before+retries })
 
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {

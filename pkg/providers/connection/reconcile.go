@@ -19,7 +19,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -32,11 +31,11 @@ const maxSteps = 16
 func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
 	var r *record
 	defer func() {
-		var waits [allocation.Lanes]bool
+		var waits [laneCount]bool
 		if r != nil {
 			waits = r.waits
 		}
-		p.admission.Settle(key, waits)
+		p.lanes.settle(key, waits)
 	}()
 	s, ok := p.sources[key.Source]
 	if !ok {
@@ -49,7 +48,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	// Make the record first: events that are not yet in the cache read by hold then find it and requeue its key.
 	r = p.ensureRecord(key, e)
 	if r != nil {
-		r.waits = [allocation.Lanes]bool{}
+		r.waits = [laneCount]bool{}
 	}
 	var held *condition.Error
 	if e != nil {
@@ -59,7 +58,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	}
 	if r == nil {
 		p.identities.release(key)
-		p.classes.quota.Leave(key)
+		p.classes.quota.leave(key)
 		return reconcile.Result{}, nil
 	}
 	if err := p.checkLeaving(ctx, r); err != nil {
@@ -86,7 +85,7 @@ func (p *Provider) advance(ctx context.Context, r *record, e *Enrolment, held *c
 		if r.state == StateRemoved {
 			key := r.key
 			if r = p.ensureRecord(key, e); r == nil { // A new object of the same name starts from scratch.
-				p.classes.quota.Leave(key)
+				p.classes.quota.leave(key)
 				return r, nil
 			}
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -92,7 +91,7 @@ type record struct {
 	drain *drain
 
 	// waits are the lanes in which the current or last reconcile found no place.
-	waits [allocation.Lanes]bool
+	waits [laneCount]bool
 
 	// retryNow is set by others when the reason for a refusal is gone.
 	retryNow atomic.Bool
@@ -115,8 +114,8 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 		Conflict: r.conflict != nil,
 		RetryAt:  r.retryAt, ProbeAt: r.probeAt, SettleAt: r.settleAt,
 		Drained:      r.drain != nil && r.drain.done.Load(),
-		ConnectWaits: r.waits[allocation.First] || r.waits[allocation.Retry] || r.waits[allocation.Replace],
-		ProbeWaits:   r.waits[allocation.Probe] || r.waits[allocation.Recovery],
+		ConnectWaits: r.waits[laneFirst] || r.waits[laneRetry] || r.waits[laneReplace],
+		ProbeWaits:   r.waits[laneProbe] || r.waits[laneRecovery],
 	}
 	if r.held != nil {
 		o.Held = r.held.Reason
@@ -184,11 +183,6 @@ func (r *record) drainReason(ev lifecycle.Event) *condition.Error {
 	default:
 		return condition.NewError(fleetv1alpha1.ReasonDraining, "The cluster is being disconnected")
 	}
-}
-
-// probeLane returns the lane of the next probe.
-func (r *record) probeLane() allocation.Lane {
-	return allocation.ProbeLane(r.probeFailures > 0 || r.slow)
 }
 
 // snapshot returns the record as seen by readers.

@@ -26,7 +26,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -51,20 +50,20 @@ func New(o Options) (*Provider, error) {
 		p.sources[s.Name()] = s
 	}
 	p.view = newView(o.Clock, p.metrics, announcer{o.Recorder})
-	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
-	p.classes = &classRules{required: o.RequireClass, quota: allocation.NewQuota(p.records.wake)}
-	p.identities = &identities{arbiter: allocation.NewArbiter[Key](), sources: p.sources, records: p.records}
+	p.lanes = newLanes(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
+	p.classes = &classRules{required: o.RequireClass, quota: newQuota(p.records.wake)}
+	p.identities = &identities{arbiter: newArbiter(), sources: p.sources, records: p.records}
 	p.panics = &panics{metrics: p.metrics, records: p.records}
 
 	claims := &hubMarker{o: &o, classes: p.classes}
-	talk := &dialer{o: &o, sources: p.sources, admission: p.admission, metrics: p.metrics}
+	talk := &dialer{o: &o, sources: p.sources, lanes: p.lanes, metrics: p.metrics}
 	p.connector = &connector{
 		o: &o, contact: talk, identities: p.identities, marker: claims, view: p.view, records: p.records,
 		metrics: p.metrics, panics: p.panics, life: p.life,
 	}
 	p.checker = &checker{o: &o, contact: talk, marker: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
 	p.engager = &engager{o: &o, view: p.view, metrics: p.metrics, life: p.life}
-	p.offboarding = &offboarding{o: &o, marker: claims, records: p.records, life: p.life, admission: p.admission}
+	p.offboarding = &offboarding{o: &o, marker: claims, records: p.records, life: p.life, places: p.lanes[laneOffboard].Shared}
 	return p, nil
 }
 
@@ -75,7 +74,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	p.hub, p.classes.hub = local, local.GetClient()
 	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
 		Reconciler:              p,
-		MaxConcurrentReconciles: allocation.WorkersFor(p.o.MaxConcurrentReconciles),
+		MaxConcurrentReconciles: workersFor(p.o.MaxConcurrentReconciles),
 		RecoverPanic:            new(true),
 		UsePriorityQueue:        new(true),
 		NewQueue:                newQueue,
@@ -173,7 +172,7 @@ var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter:
 
 func (p *Provider) loadHubUID(ctx context.Context) error {
 	if p.o.HubUID != "" {
-		p.identities.arbiter.HubUID = p.o.HubUID
+		p.identities.arbiter.hubUID = p.o.HubUID
 		return nil
 	}
 	ns := namespaceMetadata()
@@ -183,7 +182,7 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot get the hub's namespace kube-system, whose UID identifies the hub: %w", err)
 	}
-	p.identities.arbiter.HubUID = string(ns.UID)
+	p.identities.arbiter.hubUID = string(ns.UID)
 	return nil
 }
 
@@ -206,9 +205,9 @@ func (p *Provider) loadPins(ctx context.Context) error {
 		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
 			byKey[k] = pins[name]
-			p.identities.arbiter.Pin(k, pins[name].claim())
+			p.identities.arbiter.pin(k, pins[name])
 			if p.o.RequireClass && pins[name].Class != "" {
-				p.classes.quota.Reserve(k, pins[name].Class)
+				p.classes.quota.reserve(k, pins[name].Class)
 			}
 		}
 	}
@@ -248,7 +247,7 @@ func logConstructor(base logr.Logger) func(*Key) logr.Logger {
 
 // newQueue returns a queue without priorities. Priorities are strict: lower ones starve while higher ones have items,
 // so enough healthy clusters would keep failed ones from recovering, and those of the first list from being connected.
-// Admission shares out expensive work instead.
+// The lanes share out expensive work instead.
 func newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
 	return &levelQueue{priorityqueue.New(name, func(o *priorityqueue.Opts[Key]) { o.RateLimiter = limiter })}
 }

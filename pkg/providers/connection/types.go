@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -213,11 +212,6 @@ func (p Pin) enrolment(k Key) *Enrolment {
 		e.Identifier = p.Identifier
 	}
 	return e
-}
-
-// claim returns what the enrolment holds according to the pin.
-func (p Pin) claim() allocation.Claim {
-	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
 }
 
 // Pins remembers across restarts which cluster an enrolment led to.

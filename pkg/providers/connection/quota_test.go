@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocation
+package connection
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // fakeQuota is a quota whose woken members ask again at once, as reconciles do.
 type fakeQuota struct {
-	*Quota[key]
+	*quota
 	limit map[string]int
 	class map[string]string // the last class that each one named
 	has   map[string]bool
@@ -23,7 +23,7 @@ type fakeQuota struct {
 
 func newFakeQuota(ages map[string]int) *fakeQuota {
 	f := &fakeQuota{limit: map[string]int{}, class: map[string]string{}, has: map[string]bool{}, ages: ages}
-	f.Quota = NewQuota(func(k key) {
+	f.quota = newQuota(func(k Key) {
 		if class, ok := f.class[k.Name]; ok {
 			f.ask(k.Name, class)
 		}
@@ -31,17 +31,17 @@ func newFakeQuota(ages map[string]int) *fakeQuota {
 	return f
 }
 
-func quotaKey(name string) key { return key{"fake", "ns", name} }
+func quotaKey(name string) Key { return Key{"fake", "ns", name} }
 
 func (f *fakeQuota) ask(name, class string) {
 	f.class[name] = class
-	f.has[name] = f.Admit(quotaKey(name), class, time.Unix(1000-int64(f.ages[name]), 0), f.limit[class])
+	f.has[name] = f.admit(quotaKey(name), class, time.Unix(1000-int64(f.ages[name]), 0), f.limit[class])
 }
 
 func (f *fakeQuota) gone(name string) {
 	delete(f.class, name)
 	delete(f.has, name)
-	f.Leave(quotaKey(name))
+	f.leave(quotaKey(name))
 }
 
 // change sets a limit, and notifies every member as the watch of classes does.
@@ -110,7 +110,7 @@ func TestQuotaOverARestart(t *testing.T) {
 		f := newFakeQuota(ages)
 		f.limit["x"] = 2
 		for _, name := range []string{"c", "d"} {
-			f.Reserve(quotaKey(name), "x")
+			f.reserve(quotaKey(name), "x")
 		}
 		for _, name := range names {
 			f.ask(name, "x")
@@ -122,7 +122,7 @@ func TestQuotaOverARestart(t *testing.T) {
 		f = newFakeQuota(ages)
 		f.limit["x"] = 2
 		for _, name := range []string{"gone", "d"} {
-			f.Reserve(quotaKey(name), "x")
+			f.reserve(quotaKey(name), "x")
 		}
 		for _, name := range names {
 			f.ask(name, "x")

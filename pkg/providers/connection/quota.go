@@ -1,72 +1,65 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocation
+package connection
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 )
 
-// A Key names an enrolment.
-type Key interface {
-	comparable
-	fmt.Stringer
-}
-
-// Quota decides which enrolments have a place in their class, limited by EnrollmentClass.spec.maxClusters.
+// A quota decides which enrolments have a place in their class, limited by EnrollmentClass.spec.maxClusters.
 //
 // The members of a class are ordered: those that had a place before those that never had one, and within both groups
 // older objects first. The first maxClusters members have a place. A member gets its first place only while all earlier
 // holders still have theirs, so with an unchanged limit none loses its place to another; when the limit is lowered, the
 // youngest do.
-type Quota[K Key] struct {
-	wake func(K)
+type quota struct {
+	wake func(Key)
 
 	mu      sync.Mutex
-	members map[K]*member[K]
-	classes map[string]*roster[K]
+	members map[Key]*member
+	classes map[string]*roster
 }
 
 // member is an enrolment whose class allows it.
-type member[K Key] struct {
-	key     K
+type member struct {
+	key     Key
 	class   string
 	created time.Time
-	// placed reports whether it has, or ever had, a place; admitted is the last result of Admit.
+	// placed reports whether it has, or ever had, a place; admitted is the last result of admit.
 	placed, admitted bool
 }
 
 // roster holds the ordered members of one class, and its limit; zero means none.
-type roster[K Key] struct {
+type roster struct {
 	limit int
-	order []*member[K]
+	order []*member
 }
 
-// NewQuota returns a Quota without members. wake is called for enrolments that got a place, or lost it.
-func NewQuota[K Key](wake func(K)) *Quota[K] {
-	return &Quota[K]{wake: wake, members: map[K]*member[K]{}, classes: map[string]*roster[K]{}}
+// newQuota returns a quota without members. wake is called for enrolments that got a place, or lost it.
+func newQuota(wake func(Key)) *quota {
+	return &quota{wake: wake, members: map[Key]*member{}, classes: map[string]*roster{}}
 }
 
-// Reserve keeps a place for an enrolment that had one before the start, until Admit or Leave is called for it. Until
+// reserve keeps a place for an enrolment that had one before the start, until admit or leave is called for it. Until
 // then it counts as older than any other.
-func (q *Quota[K]) Reserve(k K, class string) {
+func (q *quota) reserve(k Key, class string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.insertLocked(&member[K]{key: k, class: class, placed: true})
+	q.insertLocked(&member{key: k, class: class, placed: true})
 }
 
-// Admit makes an enrolment a member of a class with a limit, zero for none, and reports whether it has a place.
-func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
+// admit makes an enrolment a member of a class with a limit, zero for none, and reports whether it has a place.
+func (q *quota) admit(k Key, class string, created time.Time, limit int) bool {
 	q.mu.Lock()
-	var woken []K
+	var woken []Key
 	m := q.members[k]
 	if m == nil || m.class != class {
 		woken = append(woken, q.removeLocked(m)...)
-		m = &member[K]{key: k, class: class, created: created}
+		m = &member{key: k, class: class, created: created}
 		q.insertLocked(m)
 	} else if !m.created.Equal(created) {
 		woken = append(woken, q.removeLocked(m)...)
@@ -75,7 +68,7 @@ func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
 	}
 	r := q.classes[class]
 	r.limit = limit
-	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers[K])
+	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers)
 	m.admitted = limit == 0 || i < limit
 	if m.admitted && !m.placed {
 		r.order = slices.Delete(r.order, i, i+1)
@@ -88,15 +81,15 @@ func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
 	return m.admitted
 }
 
-// Leave gives up the place of an enrolment, if any, and wakes the one that gets it.
-func (q *Quota[K]) Leave(k K) {
+// leave gives up the place of an enrolment, if any, and wakes the one that gets it.
+func (q *quota) leave(k Key) {
 	q.mu.Lock()
 	woken := q.removeLocked(q.members[k])
 	q.mu.Unlock()
 	q.wakeAll(k, woken)
 }
 
-func (q *Quota[K]) wakeAll(but K, keys []K) {
+func (q *quota) wakeAll(but Key, keys []Key) {
 	for _, k := range keys {
 		if k != but {
 			q.wake(k)
@@ -104,25 +97,25 @@ func (q *Quota[K]) wakeAll(but K, keys []K) {
 	}
 }
 
-func (q *Quota[K]) insertLocked(m *member[K]) {
+func (q *quota) insertLocked(m *member) {
 	r := q.classes[m.class]
 	if r == nil {
-		r = &roster[K]{}
+		r = &roster{}
 		q.classes[m.class] = r
 	}
-	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers[K])
+	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers)
 	r.order = slices.Insert(r.order, i, m)
 	q.members[m.key] = m
 }
 
 // removeLocked returns the keys to wake.
-func (q *Quota[K]) removeLocked(m *member[K]) []K {
+func (q *quota) removeLocked(m *member) []Key {
 	if m == nil {
 		return nil
 	}
 	r := q.classes[m.class]
 	delete(q.members, m.key)
-	if i, found := slices.BinarySearchFunc(r.order, m, compareMembers[K]); found {
+	if i, found := slices.BinarySearchFunc(r.order, m, compareMembers); found {
 		r.order = slices.Delete(r.order, i, i+1)
 	}
 	if len(r.order) == 0 {
@@ -131,15 +124,15 @@ func (q *Quota[K]) removeLocked(m *member[K]) []K {
 	return r.nextLocked()
 }
 
-// nextLocked returns the last member with a place, if Admit has not granted it yet: one that leaves makes room for one.
-func (r *roster[K]) nextLocked() []K {
+// nextLocked returns the last member with a place, if admit has not granted it yet: one that leaves makes room for one.
+func (r *roster) nextLocked() []Key {
 	if r.limit == 0 || len(r.order) < r.limit || r.order[r.limit-1].admitted {
 		return nil
 	}
-	return []K{r.order[r.limit-1].key}
+	return []Key{r.order[r.limit-1].key}
 }
 
-func compareMembers[K Key](a, b *member[K]) int {
+func compareMembers(a, b *member) int {
 	if a.placed != b.placed {
 		if a.placed {
 			return -1

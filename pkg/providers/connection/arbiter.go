@@ -1,9 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocation
+package connection
 
 import (
+	"cmp"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,24 +12,24 @@ import (
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
-// Arbiter decides which enrolment holds a cluster and an identifier. First come, first served: the holder keeps both
+// An arbiter decides which enrolment holds a cluster and an identifier. First come, first served: the holder keeps both
 // while it is enrolled, connected or not, so that a cluster that is down does not lose its identity to a newcomer.
-type Arbiter[K comparable] struct {
-	// HubUID is the UID of the hub, which is never granted. Set it before the first claim.
-	HubUID string
+type arbiter struct {
+	// hubUID is the UID of the hub, which is never granted. Set it before the first claim.
+	hubUID string
 
 	mu           sync.Mutex
-	claims       map[K]Claim
-	byUID        map[string]K
-	byIdentifier map[string]K
+	claims       map[Key]claim
+	byUID        map[string]Key
+	byIdentifier map[string]Key
 
 	// refused maps a holder to the enrolments refused because of it. waitsFor is the inverse.
-	refused  objects.Index[K, K]
-	waitsFor map[K]K
+	refused  objects.Index[Key, Key]
+	waitsFor map[Key]Key
 }
 
-// Claim is what one enrolment holds.
-type Claim struct {
+// A claim is what one enrolment holds.
+type claim struct {
 	UID, Identifier string
 	// ObjectUID is the UID of the enrolled object, empty if it is not known.
 	ObjectUID types.UID
@@ -36,50 +37,48 @@ type Claim struct {
 	Pinned bool
 }
 
-// Verdict is the result of a claim.
-type Verdict string
+// A verdict is the result of a claim.
+type verdict string
 
 const (
-	// VerdictGranted means: both are granted.
-	VerdictGranted Verdict = "Granted"
-	// VerdictDuplicate means: another one holds the cluster or the identifier.
-	VerdictDuplicate Verdict = "Duplicate"
-	// VerdictIdentityChanged means: it held another cluster before.
-	VerdictIdentityChanged Verdict = "IdentityChanged"
-	// VerdictHub means: it claims the hub.
-	VerdictHub Verdict = "Hub"
+	// verdictGranted means: both are granted.
+	verdictGranted verdict = "Granted"
+	// verdictDuplicate means: another one holds the cluster or the identifier.
+	verdictDuplicate verdict = "Duplicate"
+	// verdictIdentityChanged means: it held another cluster before.
+	verdictIdentityChanged verdict = "IdentityChanged"
+	// verdictHub means: it claims the hub.
+	verdictHub verdict = "Hub"
 )
 
-// Ruling is the answer to a claim.
-type Ruling[K comparable] struct {
-	Verdict Verdict
+// A ruling is the answer to a claim.
+type ruling struct {
+	Verdict verdict
 	// Holder holds the cluster or the identifier, if the verdict is Duplicate.
-	Holder K
+	Holder Key
 	// Pinned means that the holder was loaded and must be looked up before its claim counts.
 	Pinned bool
 	// SameCluster means that the cluster is held, not only the identifier.
 	SameCluster bool
 	// Freed are the enrolments that were refused because of what the claimant just gave up.
-	Freed []K
+	Freed []Key
 }
 
-// NewArbiter returns an Arbiter without claims.
-func NewArbiter[K comparable]() *Arbiter[K] {
-	return &Arbiter[K]{
-		claims: map[K]Claim{}, byUID: map[string]K{}, byIdentifier: map[string]K{},
-		refused: objects.Index[K, K]{}, waitsFor: map[K]K{},
+// newArbiter returns an arbiter without claims.
+func newArbiter() *arbiter {
+	return &arbiter{
+		claims: map[Key]claim{}, byUID: map[string]Key{}, byIdentifier: map[string]Key{},
+		refused: objects.Index[Key, Key]{}, waitsFor: map[Key]Key{},
 	}
 }
 
-// Pin loads a claim from before the start. Of two pins for the same cluster, the first loaded wins.
-func (a *Arbiter[K]) Pin(k K, c Claim) {
+// pin loads a claim from before the start. Of two pins for the same cluster, the first loaded wins.
+func (a *arbiter) pin(k Key, p Pin) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	c := claim{UID: p.UID, Identifier: cmp.Or(p.Identifier, p.UID), ObjectUID: p.ObjectUID, Pinned: true}
 	if c.UID == "" {
 		return
-	}
-	if c.Identifier == "" {
-		c.Identifier = c.UID
 	}
 	if _, taken := a.byUID[c.UID]; taken {
 		return
@@ -87,35 +86,34 @@ func (a *Arbiter[K]) Pin(k K, c Claim) {
 	if _, taken := a.byIdentifier[c.Identifier]; taken {
 		return
 	}
-	c.Pinned = true
 	a.setLocked(k, c)
 }
 
-// Claim claims a cluster and an identifier for an enrolment. A claim that was granted before is granted again; with
+// claim claims a cluster and an identifier for an enrolment. A claim that was granted before is granted again; with
 // another identifier, the old one is given up only if the new one is free.
-func (a *Arbiter[K]) Claim(k K, object types.UID, uid, identifier string) Ruling[K] {
+func (a *arbiter) claim(k Key, object types.UID, uid, identifier string) ruling {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
 	a.stopWaitingLocked(k)
-	if uid == a.HubUID {
-		return Ruling[K]{Verdict: VerdictHub}
+	if uid == a.hubUID {
+		return ruling{Verdict: verdictHub}
 	}
-	var freed []K
+	var freed []Key
 	own, held := a.claims[k]
 	if held {
 		switch {
 		case own.ObjectUID != "" && own.ObjectUID != object:
 			held, freed = false, a.releaseLocked(k) // Of an earlier object of this name.
 		case own.UID != uid:
-			return Ruling[K]{Verdict: VerdictIdentityChanged}
+			return ruling{Verdict: verdictIdentityChanged}
 		}
 	}
 	if h, taken := a.byUID[uid]; taken && h != k {
-		return a.refuseLocked(k, Ruling[K]{Holder: h, SameCluster: true, Freed: freed})
+		return a.refuseLocked(k, ruling{Holder: h, SameCluster: true, Freed: freed})
 	}
 	if h, taken := a.byIdentifier[identifier]; taken && h != k {
-		return a.refuseLocked(k, Ruling[K]{Holder: h, Freed: freed})
+		return a.refuseLocked(k, ruling{Holder: h, Freed: freed})
 	}
 	if held {
 		delete(a.byIdentifier, own.Identifier)
@@ -123,20 +121,20 @@ func (a *Arbiter[K]) Claim(k K, object types.UID, uid, identifier string) Ruling
 			freed = a.freeLocked(k)
 		}
 	}
-	a.setLocked(k, Claim{UID: uid, Identifier: identifier, ObjectUID: object})
-	return Ruling[K]{Verdict: VerdictGranted, Freed: freed}
+	a.setLocked(k, claim{UID: uid, Identifier: identifier, ObjectUID: object})
+	return ruling{Verdict: verdictGranted, Freed: freed}
 }
 
 // refuseLocked records that an enrolment waits for a holder.
-func (a *Arbiter[K]) refuseLocked(k K, r Ruling[K]) Ruling[K] {
+func (a *arbiter) refuseLocked(k Key, r ruling) ruling {
 	a.refused.Insert(r.Holder, k)
 	a.waitsFor[k] = r.Holder
-	r.Verdict, r.Pinned = VerdictDuplicate, a.claims[r.Holder].Pinned
+	r.Verdict, r.Pinned = verdictDuplicate, a.claims[r.Holder].Pinned
 	return r
 }
 
 // freeLocked returns the enrolments that were refused because of a holder, and ends their wait.
-func (a *Arbiter[K]) freeLocked(holder K) []K {
+func (a *arbiter) freeLocked(holder Key) []Key {
 	if len(a.refused[holder]) == 0 {
 		return nil
 	}
@@ -147,15 +145,15 @@ func (a *Arbiter[K]) freeLocked(holder K) []K {
 	return freed
 }
 
-func (a *Arbiter[K]) stopWaitingLocked(k K) {
+func (a *arbiter) stopWaitingLocked(k Key) {
 	if holder, waits := a.waitsFor[k]; waits {
 		a.refused.Delete(holder, k)
 		delete(a.waitsFor, k)
 	}
 }
 
-// Confirm records that a pinned enrolment still exists.
-func (a *Arbiter[K]) Confirm(k K) {
+// confirm records that a pinned enrolment still exists.
+func (a *arbiter) confirm(k Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c, ok := a.claims[k]; ok {
@@ -164,37 +162,37 @@ func (a *Arbiter[K]) Confirm(k K) {
 	}
 }
 
-// Release gives up what an enrolment holds or waits for, and returns the enrolments that were refused because of it.
-func (a *Arbiter[K]) Release(k K) (freed []K) {
+// release gives up what an enrolment holds or waits for, and returns the enrolments that were refused because of it.
+func (a *arbiter) release(k Key) (freed []Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stopWaitingLocked(k)
 	return a.releaseLocked(k)
 }
 
-// Held returns what an enrolment holds.
-func (a *Arbiter[K]) Held(k K) (Claim, bool) {
+// held returns what an enrolment holds.
+func (a *arbiter) held(k Key) (claim, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c, ok := a.claims[k]
 	return c, ok
 }
 
-// Holder returns the holder of an identifier.
-func (a *Arbiter[K]) Holder(identifier string) (K, bool) {
+// holder returns the holder of an identifier.
+func (a *arbiter) holder(identifier string) (Key, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k, ok := a.byIdentifier[identifier]
 	return k, ok
 }
 
-func (a *Arbiter[K]) setLocked(k K, c Claim) {
+func (a *arbiter) setLocked(k Key, c claim) {
 	a.claims[k] = c
 	a.byUID[c.UID] = k
 	a.byIdentifier[c.Identifier] = k
 }
 
-func (a *Arbiter[K]) releaseLocked(k K) (freed []K) {
+func (a *arbiter) releaseLocked(k Key) (freed []Key) {
 	c, ok := a.claims[k]
 	if !ok {
 		return nil
