@@ -89,9 +89,6 @@ func (o *Options) setDefaults() error {
 	if o.Users == nil {
 		o.Users = &install.PolicyUsers{}
 	}
-	if o.Reporter == nil {
-		o.Reporter = install.NopReporter{}
-	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
 	}

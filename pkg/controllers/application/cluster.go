@@ -43,12 +43,14 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) 
 		return reconcile.Result{}, nil
 	}
 	state, err := r.ensureDefinition(ctx, w)
-	switch problem, _ := errors.AsType[*condition.Error](err); {
+	problem, _ := errors.AsType[*condition.Error](err)
+	if state.Served || problem != nil {
+		r.reports.Definition(ctx, cluster, definition.Name, "PullDefinition", state.Served, problem)
+	}
+	switch {
 	case state.Served:
-		r.reporter.Served(w.Name, problem)
 		r.enable(w)
 	case problem != nil:
-		r.reporter.DefinitionRefused(w.Name, definition.Name, problem.Reason, problem.Message)
 		w.Idle()
 		r.unwatched(w, fleetv1alpha1.ReasonNotServed, problem.Message)
 	}

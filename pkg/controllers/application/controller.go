@@ -127,7 +127,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		fleet: o.Fleet, classes: local.GetClient(), linger: o.linger, staleAfter: o.staleAfter, packer: record.NewPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
-	r.reporter = definition.NewReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)
+	r.reports = install.NewReports(o.Reporter, local.GetEventRecorder(controllerName))
 	r.workloads = newWorkloads(r)
 	if o.Registerer != nil {
 		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)
@@ -212,5 +212,5 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 func (r *reconciler) disengaged(name mcr.ClusterName) {
 	r.metrics.forgetCluster(name)
 	r.rollup.Disengaged(name)
-	r.reporter.DefinitionForgotten(name, definition.Name)
+	r.reports.Forget(name, definition.Name)
 }

@@ -101,7 +101,7 @@ func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
 	}
 	w.Watcher.Release(workload.OwnerForeign)
 	if w.SetMode(workload.ModeDisabled) {
-		r.reporter.DefinitionForgotten(w.Name, definition.Name)
+		r.reports.Forget(w.Name, definition.Name)
 		r.unwatched(w, fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications.")
 		w.WakeLater(w.Keys()...)
 	}

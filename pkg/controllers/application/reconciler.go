@@ -20,6 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -33,7 +34,7 @@ type reconciler struct {
 	classes        client.Reader
 	rules          *healthrule.Rules
 	definitions    *definition.Installer
-	reporter       *definition.Reports
+	reports        *install.Reports
 	rollup         *rollup.Collector
 	metrics        *Metrics
 	linger         time.Duration

@@ -71,9 +71,6 @@ func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
 		return errors.New("discovery requires the fleet")
 	}
-	if o.Reporter == nil {
-		o.Reporter = install.NopReporter{}
-	}
 	if o.Users == nil {
 		o.Users = &install.PolicyUsers{}
 	}

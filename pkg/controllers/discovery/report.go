@@ -7,10 +7,8 @@ import (
 	"context"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -20,12 +18,8 @@ import (
 
 // reports publishes what a workload cluster does not show, once for each change.
 type reports struct {
-	recorder events.EventRecorder
-	reporter install.Reporter
-	metrics  *Metrics
-
-	// reported is what was last reported about a definition, or about the policy, which has no definition name.
-	reported *install.ReportedReasons[reportKey]
+	*install.Reports
+	metrics *Metrics
 
 	mu sync.Mutex
 	// engaged are the clusters that may be reported on. Results of a pass that outlives its cluster are not reported:
@@ -33,62 +27,35 @@ type reports struct {
 	engaged sets.Set[mcr.ClusterName]
 }
 
-type reportKey struct {
-	cluster mcr.ClusterName
-	crd     string
-}
-
 func newReports(recorder events.EventRecorder, reporter install.Reporter, metrics *Metrics) *reports {
-	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), reported: install.NewReportedReasons[reportKey]()}
+	return &reports{Reports: install.NewReports(reporter, recorder), metrics: metrics, engaged: sets.New[mcr.ClusterName]()}
 }
 
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
 // does.
 func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Error) {
-	if !r.publish(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
-		return
-	}
-	if p == nil {
-		r.reported.IsNews(reportKey{cluster.Name, crd}, "")
-		r.reporter.DefinitionServed(cluster.Name, crd)
-		return
-	}
-	r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
-	if r.reported.IsNews(reportKey{cluster.Name, crd}, p.Reason) {
-		r.warn(ctx, cluster, p, "Mirror")
+	if r.publish(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
+		r.Definition(ctx, cluster, crd, "Mirror", p == nil, p)
 	}
 }
 
 // forgetKind drops the reports of a kind that the cluster should not show.
 func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
-	r.reported.IsNews(reportKey{cluster, crd}, "")
-	r.reporter.DefinitionForgotten(cluster, crd)
+	r.Forget(cluster, crd)
 	r.metrics.forgetKind(cluster, crd)
 }
 
 // protection reports whether what Masthead put into a cluster is protected there.
 func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Error) {
-	if !r.publish(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
-		return
-	}
-	reason := ""
-	if p != nil {
-		reason = p.Reason
-	}
-	if r.reported.IsNews(reportKey{cluster: cluster.Name}, reason) && p != nil {
-		r.warn(ctx, cluster, p, "Protect")
+	if r.publish(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
+		r.Cluster(ctx, cluster, "Protect", p)
 	}
 }
 
 // forgetProtection drops the reports for a cluster in which nothing is to be protected.
 func (r *reports) forgetProtection(cluster mcr.ClusterName) {
-	r.reported.IsNews(reportKey{cluster: cluster}, "")
+	r.Forget(cluster, "")
 	r.metrics.forgetProtection(cluster)
-}
-
-func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condition.Error, action string) {
-	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.Reason, "message", p.Message)
-	r.recorder.Eventf(install.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
 }
 
 // wrote counts a write.
@@ -119,6 +86,6 @@ func (r *reports) forgetCluster(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engaged.Delete(cluster)
-	r.reported.Forget(func(key reportKey) bool { return key.cluster == cluster })
+	r.ForgetCluster(cluster)
 	r.metrics.forget(cluster)
 }

@@ -117,8 +117,7 @@ func (r *Reconciler) forget(w *index.Cluster, req mcreconcile.Request, l looked)
 
 // forgetReported drops what was reported about a definition.
 func (r *Reconciler) forgetReported(req mcreconcile.Request) {
-	r.refused.IsNews(req, "")
-	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
+	r.reports.Forget(req.ClusterName, req.Name)
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
 }
 
@@ -168,7 +167,7 @@ func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster conn
 
 // Forget drops the state of a cluster that is gone.
 func (r *Reconciler) Forget(name mcr.ClusterName) {
-	r.refused.Forget(func(req mcreconcile.Request) bool { return req.ClusterName == name })
+	r.reports.ForgetCluster(name)
 }
 
 // forgetGone does the same if the cluster is gone, for metrics too.

@@ -232,8 +232,7 @@ func (r *Reconciler) Accept(
 		w.SetServed(req.Name)
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
-	r.refused.IsNews(req, "")
-	r.reporter.DefinitionServed(req.ClusterName, req.Name)
+	r.reports.Definition(ctx, cluster, req.Name, action, true, nil)
 	r.metrics.Definition(req.ClusterName, req.Name, true)
 	w.SetAccepted(req.Name)
 	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.

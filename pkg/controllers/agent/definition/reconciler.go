@@ -9,13 +9,11 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -45,8 +43,7 @@ type Reconciler struct {
 	fleet     index.Fleet
 	classes   client.Reader
 	hubReader client.Reader
-	recorder  events.EventRecorder
-	reporter  install.Reporter
+	reports   *install.Reports
 	metrics   Metrics
 
 	clock clock.PassiveClock
@@ -66,9 +63,6 @@ type Reconciler struct {
 
 	// judgeable holds the parts of the hub's definitions needed to judge those of clusters, read once for all clusters.
 	judgeable map[string]HubDefinition
-
-	// refused is the last reported reason why a definition could not be put into a cluster.
-	refused *install.ReportedReasons[mcreconcile.Request]
 }
 
 // Options are the reconciler's options; its fields of the same names are documented there.
@@ -90,9 +84,9 @@ type Options struct {
 // New returns a reconciler of definitions.
 func New(o Options) *Reconciler {
 	return &Reconciler{
-		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
-		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: install.NewReportedReasons[mcreconcile.Request](),
+		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader,
+		reports: install.NewReports(o.Reporter, o.Recorder), metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{},
 	}
 }
 
@@ -119,14 +113,11 @@ func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (
 	return crd, nil
 }
 
-// refuse reports that a definition cannot be put into a cluster. Users read of it once: the text may be the cluster's,
-// and differ each time.
+// action is the action in events.
+const action = "PullDefinition"
+
+// refuse reports that a definition cannot be put into a cluster.
 func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Error) {
 	r.metrics.Definition(req.ClusterName, req.Name, false)
-	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
-	if !r.refused.IsNews(req, p.Reason) {
-		return
-	}
-	log.FromContext(ctx).Info("Cannot write a definition to the cluster", "reason", p.Reason, "message", p.Message)
-	r.recorder.Eventf(install.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, "PullDefinition", "%s", p.Message)
+	r.reports.Definition(ctx, cluster, req.Name, action, false, p)
 }
