@@ -4,9 +4,14 @@
 package install
 
 import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Answer is the meaning of an API server's response to a write.
@@ -44,4 +49,33 @@ func ClassifyAnswer(err error) Answer {
 		return Rejected
 	}
 	return Failed
+}
+
+// Reasons are the reasons of problems by the answer. An answer without one is an error.
+type Reasons struct{ Forbidden, Rejected string }
+
+// DefinitionReasons are the Reasons for writes of definitions.
+var DefinitionReasons = Reasons{ //nolint:gochecknoglobals // A constant.
+	Forbidden: fleetv1alpha1.ReasonDefinitionForbidden, Rejected: fleetv1alpha1.ReasonDefinitionRejected,
+}
+
+// Problem returns what the error of a request about an object in a cluster means: nil, a PendingError, a
+// condition.Error, or an error that is retried with back-off.
+func (r Reasons) Problem(do string, about Subject, cluster mcr.ClusterName, err error) error {
+	reason := ""
+	switch ClassifyAnswer(err) {
+	case Accepted:
+		return nil
+	case Outdated:
+		return condition.PendingError{After: condition.Soon}
+	case Forbidden:
+		reason = r.Forbidden
+	case Rejected:
+		reason = r.Rejected
+	case Failed:
+	}
+	if reason == "" {
+		return fmt.Errorf("cannot %s %s in cluster %q: %w", do, about, cluster, err)
+	}
+	return condition.NewError(reason, about.Refused(err)).RetriedAfter(condition.SlowRetry())
 }

@@ -17,7 +17,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthrule"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
@@ -133,7 +132,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)
 	}
 	var err error
-	if r.definitions, err = definition.NewKeeper(o.RequestTimeout, condition.SlowRetry); err != nil {
+	if r.definitions, err = definition.NewKeeper(o.RequestTimeout); err != nil {
 		return nil, err
 	}
 	r.definitions.Users, r.definitions.Clock = o.Users, o.Clock

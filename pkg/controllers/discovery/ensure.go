@@ -56,33 +56,33 @@ func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstruct
 		p.w.verified.Is(copyKey{kind, m.name()}, verified(have, m))
 }
 
-// write writes a copy. Its error is what the cluster's answer means.
+// write writes a copy.
 func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet) error {
 	got, err := p.writer(kind).Write(ctx, have, m.nextGeneration(have), m.written)
-	about := install.Object(kind.Kind, m.name())
-	switch install.ClassifyAnswer(err) {
-	case install.Accepted:
-		got = reduceToMetadata(got)
-		p.w.verified.Set(copyKey{kind, m.name()}, verified(got, m))
-		p.w.watcher.Observe(kind, types.NamespacedName{Name: m.name()}, got)
-		p.wrote(kind)
-		return nil
-	case install.Outdated:
-		return condition.PendingError{After: condition.Soon}
-	case install.Forbidden:
+	if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
+		// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
+		return condition.Join(p.remove(ctx, kind, have), condition.PendingError{After: condition.Soon})
+	}
+	if err := p.answered(kind, m.name(), "write", reasons.Reasons, err); err != nil {
+		return err
+	}
+	got = reduceToMetadata(got)
+	p.w.verified.Set(copyKey{kind, m.name()}, verified(got, m))
+	p.w.watcher.Observe(kind, types.NamespacedName{Name: m.name()}, got)
+	return nil
+}
+
+// answered returns what the cluster's answer to a write or deletion means.
+func (p *pass) answered(kind kindwatch.Kind, name, do string, reasons install.Reasons, err error) error {
+	switch {
+	case err == nil && isPolicy(kind):
+		p.w.user.Wrote(p.clock.Now())
+	case apierrors.IsForbidden(err):
 		if wait, refused := p.refusedByPolicy(kind); refused {
 			return wait
 		}
-		return condition.NewError(reasons.forbidden, about.Refused(err))
-	case install.Rejected:
-		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
-			// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
-			return condition.Join(p.remove(ctx, kind, have), condition.PendingError{After: condition.Soon})
-		}
-		return condition.NewError(reasons.rejected, about.Refused(err))
-	case install.Failed:
 	}
-	return fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)
+	return reasons.Problem(do, install.Object(kind.Kind, name), p.w.name, err)
 }
 
 // writer writes and counts objects of a kind in the cluster.
@@ -100,20 +100,10 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 		return nil
 	}
 	err := p.writer(kind).Remove(ctx, p.w.client.Resource(kind.GroupVersionResource()), have)
-	switch install.ClassifyAnswer(err) {
-	case install.Accepted:
+	if err == nil {
 		p.w.forgetCopies(kind, have.GetName())
-		p.wrote(kind)
-		return nil
-	case install.Outdated:
-		return condition.PendingError{After: condition.Soon}
-	case install.Forbidden:
-		if wait, refused := p.refusedByPolicy(kind); refused {
-			return wait
-		}
-	case install.Rejected, install.Failed:
 	}
-	return fmt.Errorf("cannot delete %s %q in cluster %q: %w", kind.Kind, have.GetName(), p.w.name, err)
+	return p.answered(kind, have.GetName(), "delete", install.Reasons{}, err)
 }
 
 // definition reads the definition of a kind from the cluster. If there is none, the watch reports that.

@@ -109,11 +109,11 @@ func (p *pass) known(kind kindwatch.Kind, reasons reasonSet) error {
 	case kindwatch.StateSynced:
 		return nil
 	case kindwatch.StateForbidden:
-		return condition.NewError(reasons.forbidden, install.Unwatchable(kind.GroupResource()))
+		return condition.NewError(reasons.Forbidden, install.Unwatchable(kind.GroupResource()))
 	case kindwatch.StateTooLarge:
 		return condition.NewError(reasons.tooLarge, "No objects of the kind are written: "+message+".")
 	case kindwatch.StateStale:
-		return condition.NewError(reasons.rejected, "The objects of the kind in the cluster are not known: "+message+".")
+		return condition.NewError(reasons.Rejected, "The objects of the kind in the cluster are not known: "+message+".")
 	case kindwatch.StateNotServed:
 		if reasons.notServed != "" {
 			return condition.NewError(reasons.notServed, fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource()))

@@ -3,22 +3,27 @@
 
 package discovery
 
-import fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+import (
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/install"
+)
 
 // reasonSet are the reasons why something cannot be put into a cluster. An empty one is not a problem.
-type reasonSet struct{ foreign, rejected, forbidden, tooLarge, notServed string }
+type reasonSet struct {
+	install.Reasons
+	foreign, tooLarge, notServed string
+}
 
 var (
 	definitionReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: fleetv1alpha1.ReasonDefinitionForeign, rejected: fleetv1alpha1.ReasonDefinitionRejected, forbidden: fleetv1alpha1.ReasonDefinitionForbidden,
-		tooLarge: fleetv1alpha1.ReasonDefinitionRejected,
+		Reasons: install.DefinitionReasons, foreign: fleetv1alpha1.ReasonDefinitionForeign, tooLarge: fleetv1alpha1.ReasonDefinitionRejected,
 	}
 	objectReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: fleetv1alpha1.ReasonObjectForeign, rejected: fleetv1alpha1.ReasonObjectRejected, forbidden: fleetv1alpha1.ReasonObjectsForbidden,
-		tooLarge: fleetv1alpha1.ReasonObjectsTooLarge,
+		Reasons: install.Reasons{Forbidden: fleetv1alpha1.ReasonObjectsForbidden, Rejected: fleetv1alpha1.ReasonObjectRejected},
+		foreign: fleetv1alpha1.ReasonObjectForeign, tooLarge: fleetv1alpha1.ReasonObjectsTooLarge,
 	}
 	policyReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: fleetv1alpha1.ReasonPolicyForeign, rejected: fleetv1alpha1.ReasonPolicyRejected, forbidden: fleetv1alpha1.ReasonPolicyForbidden,
-		tooLarge: fleetv1alpha1.ReasonPolicyRejected, notServed: fleetv1alpha1.ReasonPolicyNotServed,
+		Reasons: install.Reasons{Forbidden: fleetv1alpha1.ReasonPolicyForbidden, Rejected: fleetv1alpha1.ReasonPolicyRejected},
+		foreign: fleetv1alpha1.ReasonPolicyForeign, tooLarge: fleetv1alpha1.ReasonPolicyRejected, notServed: fleetv1alpha1.ReasonPolicyNotServed,
 	}
 )

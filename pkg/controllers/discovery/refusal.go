@@ -8,13 +8,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// wrote records a write or deletion.
-func (p *pass) wrote(kind kindwatch.Kind) {
-	if isPolicy(kind) {
-		p.w.user.Wrote(p.clock.Now())
-	}
-}
-
 // isPolicy reports whether a kind is exempt from policies.
 func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == bindingKind }
 

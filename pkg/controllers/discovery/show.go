@@ -165,7 +165,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) er
 // isForbidden reports whether an error is that copies may not be written.
 func isForbidden(err error) bool {
 	var problem *condition.Error
-	return errors.As(err, &problem) && problem.Reason == objectReasons.forbidden
+	return errors.As(err, &problem) && problem.Reason == objectReasons.Forbidden
 }
 
 // isFatal reports whether an error concerns the cluster rather than one object: the API server did not answer.

@@ -62,15 +62,10 @@ func (r *Reconciler) carryOut(
 		return r.offer(ctx, w, cluster, req, l)
 	case Withdrawn:
 		err := r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
-		p, isProblem := errors.AsType[*condition.Error](err)
-		if isProblem {
-			r.refuse(ctx, cluster, req, p)
-		}
-		result, err := condition.Result(apierror.Each(err)...)
-		if err == nil && !isProblem {
+		if joined := condition.Join(apierror.Each(err)...); joined == nil || condition.IsPending(joined) {
 			r.forgetReported(req)
 		}
-		return result, err
+		return r.conclude(ctx, cluster, req, err)
 	case Unjudged:
 		return r.Judge(ctx, w, req, l.Followed, l.Following, l.states)
 	case Retained:
@@ -88,11 +83,22 @@ func (r *Reconciler) offer(
 	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
 	want, err := r.want(ctx, req.Name, l.publication.Kind)
-	if err != nil {
-		return condition.Result(err)
+	if err == nil {
+		l.publication.Kind = want.kind
+		err = r.ensure(ctx, w, req, l.publication, l.Current, want)
 	}
-	l.publication.Kind = want.kind
-	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
+	if err != nil {
+		return r.conclude(ctx, cluster, req, err)
+	}
+	return r.Accept(ctx, w, cluster, req, want.kind)
+}
+
+// conclude reports the problem of a definition, if an error is one, and returns how the reconciliation ends.
+func (r *Reconciler) conclude(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, err error) (reconcile.Result, error) {
+	if p, isProblem := errors.AsType[*condition.Error](err); isProblem {
+		r.refuse(ctx, cluster, req, p)
+	}
+	return condition.Result(apierror.Each(err)...)
 }
 
 // forget drops what was reported about a definition that is not offered, unless it is being removed, its state if we do

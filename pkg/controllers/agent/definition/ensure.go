@@ -66,16 +66,15 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 
 // ensure creates or corrects the definition.
 func (r *Reconciler) ensure(
-	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication,
-	current *unstructured.Unstructured, want *wantedDefinition,
-) (reconcile.Result, error) {
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, p crossplane.Publication, current *unstructured.Unstructured, want *wantedDefinition,
+) error {
 	owner := w.Owner()
 	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, install.CompareState(current, want.hash)) {
-		return r.Accept(ctx, w, cluster, req, p.Kind)
+		return nil
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
 	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	before := have
 	switch {
@@ -83,14 +82,14 @@ func (r *Reconciler) ensure(
 		have = Stamped(want.crd, owner)
 		err = w.Client.Create(ctx, have, w.FieldOwner())
 	case !IsOurs(have, owner):
-		return r.refuseForeign(ctx, w, cluster, req, p, have), nil
+		return r.leaveForeign(w, req, p.Kind, have)
 	default:
 		converts, failed := r.wouldConvert(ctx, w, have, want, p)
 		if failed != nil {
-			return reconcile.Result{}, failed
+			return failed
 		}
 		if converts {
-			return r.refuseConversion(ctx, w, cluster, req, p, have), nil
+			return r.leaveUnconverted(w, req, p.Kind, have)
 		}
 		wanted := KeepingStored(Stamped(want.crd, owner), have)
 		if SameDefinition(have, wanted, owner) {
@@ -99,36 +98,18 @@ func (r *Reconciler) ensure(
 		have = Corrected(have, wanted)
 		err = w.Client.Update(ctx, have, w.FieldOwner())
 	}
-	if err != nil {
-		return r.unwritten(ctx, w, cluster, req, p.Kind, before, err)
-	}
-	w.Verified.Set(req.Name, install.CompareState(have, want.hash))
-	return r.Accept(ctx, w, cluster, req, p.Kind)
-}
-
-// unwritten maps a cluster's error on writing a definition to what is reported, and when to retry.
-func (r *Reconciler) unwritten(
-	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, hub kindwatch.Kind,
-	have *unstructured.Unstructured, err error,
-) (reconcile.Result, error) {
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+		return condition.PendingError{After: condition.Soon}
 	}
-	p := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: install.Definition(req.Name).Refused(err)}
-	switch install.ClassifyAnswer(err) {
-	case install.Outdated:
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
-	case install.Forbidden:
-		p.Reason = fleetv1alpha1.ReasonDefinitionForbidden
-		fallthrough
-	case install.Rejected:
+	err = install.DefinitionReasons.Problem("write", install.Definition(req.Name), req.ClusterName, err)
+	if _, isProblem := errors.AsType[*condition.Error](err); isProblem {
 		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
-		r.retain(w, have, hub)
-		r.refuse(ctx, cluster, req, p)
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
-	case install.Accepted, install.Failed:
+		r.retain(w, before, p.Kind)
 	}
-	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
+	if err == nil {
+		w.Verified.Set(req.Name, install.CompareState(have, want.hash))
+	}
+	return err
 }
 
 // wouldConvert reports whether writing a definition would reinterpret existing objects as another version, although
@@ -159,43 +140,31 @@ func (r *Reconciler) retain(w *index.Cluster, have *unstructured.Unstructured, h
 	}
 }
 
-// refuseConversion leaves a definition unchanged whose objects cannot be converted. They can still be deleted.
-func (r *Reconciler) refuseConversion(
-	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
-) reconcile.Result {
-	r.retain(w, have, p.Kind)
-	r.refuse(ctx, cluster, req, &condition.Error{
-		Reason: fleetv1alpha1.ReasonDefinitionConversion,
-		Message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
-			"They are not synchronised, and can be deleted.", req.Name, p.Kind.Version, multicluster.BoundedText(StorageVersion(have))),
-	})
-	return reconcile.Result{RequeueAfter: condition.SlowRetry()}
+// leaveUnconverted leaves a definition unchanged whose objects cannot be converted. They can still be deleted.
+func (r *Reconciler) leaveUnconverted(w *index.Cluster, req mcreconcile.Request, hub kindwatch.Kind, have *unstructured.Unstructured) error {
+	r.retain(w, have, hub)
+	return condition.NewError(fleetv1alpha1.ReasonDefinitionConversion, fmt.Sprintf(
+		"The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
+			"They are not synchronised, and can be deleted.", req.Name, hub.Version, multicluster.BoundedText(StorageVersion(have))),
+	).RetriedAfter(condition.SlowRetry())
 }
 
-// refuseForeign leaves a definition alone that has, or has got, another owner.
-func (r *Reconciler) refuseForeign(
-	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
-) reconcile.Result {
-	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
+// leaveForeign leaves a definition alone that has, or has got, another owner.
+func (r *Reconciler) leaveForeign(w *index.Cluster, req mcreconcile.Request, hub kindwatch.Kind, have *unstructured.Unstructured) error {
 	const consequence = "its objects are not synchronised"
 	message := install.Definition(req.Name).NotOurs(install.GetMarks(have), w.Owner(), consequence)
-	if _, ok := install.GetMarks(have).OtherHub(w.Owner()); ok {
-		// That hub manages the claims, including those that it took over.
-		r.Unfollow(w, req.Name)
-		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
-		return result
-	}
-	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
-		result = r.drain(w, have, p.Kind)
+	// Another hub manages the claims, including those that it took over.
+	_, other := install.GetMarks(have).OtherHub(w.Owner())
+	if theirs, ok := ClaimKind(have); !other && ok && theirs.GroupKind() == hub.GroupKind() {
+		r.drain(w, have, hub)
 	} else {
 		r.Unfollow(w, req.Name)
 	}
-	if owner := metav1.GetControllerOfNoCopy(have); owner != nil {
+	if owner := metav1.GetControllerOfNoCopy(have); !other && owner != nil {
 		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and %s.",
 			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)), consequence)
 	}
-	r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
-	return result
+	return condition.NewError(fleetv1alpha1.ReasonDefinitionForeign, message).RetriedAfter(condition.SlowRetry())
 }
 
 // Accept synchronises the claims of a kind whose definition is in place. Known claims are requeued: a change of the
@@ -204,33 +173,9 @@ func (r *Reconciler) Accept(
 	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (reconcile.Result, error) {
 	w.SetUnoffered(req.Name, false)
-	var result reconcile.Result
-	// The watch is retried with back-off, and makes a new request when it succeeds.
-	switch state, message := w.Watcher.State(kind); state {
-	case kindwatch.StateForbidden:
-		r.refuse(ctx, cluster, req, &condition.Error{
-			Reason:  fleetv1alpha1.ReasonClaimsForbidden,
-			Message: install.Unwatchable(kind.GroupResource()),
-		})
-		return result, nil
-	case kindwatch.StateTooLarge:
-		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
-		return result, nil
-	case kindwatch.StateStale:
-		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
-		return result, nil
-	case kindwatch.StateNotServed:
-		err := r.unserved(ctx, w, req, kind)
-		p, isProblem := errors.AsType[*condition.Error](err)
-		if isProblem {
-			r.refuse(ctx, cluster, req, p)
-		}
-		if result, err = condition.Result(err); isProblem || err != nil {
-			return result, err
-		}
-	case kindwatch.StateSynced:
-		w.SetServed(req.Name)
-	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	err := r.watched(ctx, w, req, kind)
+	if err != nil && !condition.IsPending(err) {
+		return r.conclude(ctx, cluster, req, err)
 	}
 	r.reports.Definition(ctx, cluster, req.Name, action, true, nil)
 	r.metrics.Definition(req.ClusterName, req.Name, true)
@@ -238,5 +183,24 @@ func (r *Reconciler) Accept(
 	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.
 	r.Follow(w, req.Name, index.Followed{Kind: kind, InHub: true})
 	r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
-	return result, nil
+	return condition.Result(err)
+}
+
+// watched returns why the claims of a kind are not watched. The watch is retried with back-off, and makes a new request
+// when it succeeds.
+func (r *Reconciler) watched(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
+	switch state, message := w.Watcher.State(kind); state {
+	case kindwatch.StateForbidden:
+		return condition.NewError(fleetv1alpha1.ReasonClaimsForbidden, install.Unwatchable(kind.GroupResource()))
+	case kindwatch.StateTooLarge:
+		return condition.NewError(fleetv1alpha1.ReasonClaimsTooLarge, "Claims are not synchronised: "+message+".")
+	case kindwatch.StateStale:
+		return condition.NewError(fleetv1alpha1.ReasonClaimsStale, "Changes of claims are not watched: "+message+".")
+	case kindwatch.StateNotServed:
+		return r.unserved(ctx, w, req, kind)
+	case kindwatch.StateSynced:
+		w.SetServed(req.Name)
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	}
+	return nil
 }

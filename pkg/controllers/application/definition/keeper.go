@@ -56,18 +56,17 @@ type Installer struct {
 	Users *install.PolicyUsers
 	Clock clock.PassiveClock
 
-	// requestTimeout bounds each request, slowly is the retry delay for problems whose end triggers no event.
+	// requestTimeout bounds each request.
 	requestTimeout time.Duration
-	slowly         func() time.Duration
 }
 
 // NewKeeper reads the definition embedded in the program.
-func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Installer, error) {
+func NewKeeper(requestTimeout time.Duration) (*Installer, error) {
 	want, err := embeddedDefinition()
 	if err != nil {
 		return nil, err
 	}
-	return &Installer{want: want, Users: &install.PolicyUsers{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
+	return &Installer{want: want, Users: &install.PolicyUsers{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout}, nil
 }
 
 // ForOwner returns the keeper for a cluster where the hub is this owner.
@@ -94,10 +93,9 @@ func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds in
 	switch {
 	case apierrors.IsNotFound(err):
 		return k.written(ctx, cluster, crds, nil)
-	case apierrors.IsForbidden(err):
-		return k.serveOlder(*seen, State{}, k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err))
 	case err != nil:
-		return State{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
+		reasons := install.Reasons{Forbidden: fleetv1alpha1.ReasonDefinitionForbidden}
+		return k.serveOlder(*seen, State{}, reasons.Problem("get", about, cluster, err))
 	}
 	if state, settled, err := k.classify(SeenIn(have)); settled {
 		return state, err
@@ -121,9 +119,8 @@ func (k *Installer) serveOlder(seen Seen, state State, err error) (State, error)
 func (k *Installer) classify(seen Seen) (state State, settled bool, err error) {
 	switch {
 	case !seen.marks.BelongTo(k.owner):
-		return State{}, true, &condition.Error{
-			Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen), RetryAfter: k.slowly(),
-		}
+		return State{}, true, condition.NewError(fleetv1alpha1.ReasonDefinitionForeign, about.NotOurs(seen.marks, k.owner, unseen)).
+			RetriedAfter(condition.SlowRetry())
 	case seen.deleting:
 		// It is written again once it is gone, which the watch reports.
 		return State{}, true, condition.PendingError{}
@@ -147,22 +144,10 @@ func (k *Installer) written(
 	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
 		return State{}, condition.PendingError{After: condition.Soon}
 	}
-	switch install.ClassifyAnswer(err) {
-	case install.Accepted:
-		return State{Served: true, Wrote: wrote}, nil
-	case install.Outdated:
-		return State{}, condition.PendingError{After: condition.Soon}
-	case install.Forbidden:
-		return State{}, k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err)
-	case install.Rejected:
-		return State{}, k.refused(fleetv1alpha1.ReasonDefinitionRejected, err)
-	case install.Failed:
+	if err := install.DefinitionReasons.Problem("write", about, cluster, err); err != nil {
+		return State{}, err
 	}
-	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
-}
-
-func (k *Installer) refused(reason string, err error) error {
-	return &condition.Error{Reason: reason, Message: about.Refused(err), RetryAfter: k.slowly()}
+	return State{Served: true, Wrote: wrote}, nil
 }
 
 func (k *Installer) writer(crds install.Objects) install.Writer {

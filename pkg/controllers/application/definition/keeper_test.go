@@ -92,7 +92,7 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 
 func newKeeper(t *testing.T) *Installer {
 	t.Helper()
-	k, err := NewKeeper(time.Minute, func() time.Duration { return time.Minute })
+	k, err := NewKeeper(time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
