@@ -109,35 +109,21 @@ func (u *PolicyUser) IsNew(now time.Time) bool {
 	return now.Sub(u.written) < settles
 }
 
-// An Excuse classifies a refusal by the policy.
-type Excuse string
-
-const (
-	// ExcuseNone means: the username does not explain the refusal. It is a problem.
-	ExcuseNone Excuse = "None"
-	// ExcuseDoubted means: the user may have changed. The username has to be requested from the cluster.
-	ExcuseDoubted Excuse = "Doubted"
-	// ExcuseAwaited means: the username is being requested, or the policy was just changed.
-	ExcuseAwaited Excuse = "Awaited"
-)
-
-// Excuse classifies a refusal by the policy.
-func (u *PolicyUser) Excuse(now time.Time) Excuse {
+// excuses reports whether a refusal by the policy is no problem, and whether the username is doubted because of it.
+func (u *PolicyUser) excuses(now time.Time) (excused, doubted bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
 	case now.Sub(u.written) < settles:
-		return ExcuseAwaited
+		return true, false
 	case u.name == "" && u.doubts > 0:
-		if now.Sub(u.doubtedAt) < patience {
-			return ExcuseAwaited
-		}
-		return ExcuseNone
+		// It is being requested.
+		return now.Sub(u.doubtedAt) < patience, false
 	case u.name == "", now.Sub(u.confirmedAt) < sureFor:
-		return ExcuseNone
+		return false, false
 	}
 	u.doubtLocked(now)
-	return ExcuseDoubted
+	return true, true
 }
 
 // PolicyUsers are the PolicyUsers of all workload clusters. The zero value is ready for use.
@@ -189,8 +175,8 @@ func (u *PolicyUsers) Excuses(cluster mcr.ClusterName, err error, now time.Time)
 	if !refusedByPolicy(err) {
 		return false
 	}
-	excuse := u.ForCluster(cluster).Excuse(now)
-	if excuse == ExcuseDoubted {
+	excused, doubted := u.ForCluster(cluster).excuses(now)
+	if doubted {
 		u.mu.Lock()
 		asks := u.asks
 		u.mu.Unlock()
@@ -198,5 +184,5 @@ func (u *PolicyUsers) Excuses(cluster mcr.ClusterName, err error, now time.Time)
 			ask(cluster)
 		}
 	}
-	return excuse != ExcuseNone
+	return excused
 }

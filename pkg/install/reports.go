@@ -5,8 +5,6 @@ package install
 
 import (
 	"context"
-	"maps"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,12 +16,36 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
+// Reporter receives the state of definitions in the workload clusters. It must not block.
+type Reporter interface {
+	// DefinitionServed: the cluster has the wanted definition, and the objects that belong to it.
+	DefinitionServed(cluster mcr.ClusterName, crd string)
+
+	// DefinitionRefused: the cluster does not. The reason is one of the installer's constants, the message is for users.
+	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
+
+	// DefinitionForgotten: the definition is no longer meant for the cluster, or the cluster is gone.
+	DefinitionForgotten(cluster mcr.ClusterName, crd string)
+}
+
+// NopReporter discards all reports.
+type NopReporter struct{}
+
+// DefinitionServed implements Reporter.
+func (NopReporter) DefinitionServed(mcr.ClusterName, string) {}
+
+// DefinitionRefused implements Reporter.
+func (NopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
+
+// DefinitionForgotten implements Reporter.
+func (NopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
+
 // Reports publishes the state of definitions in workload clusters: always to a Reporter, and once per reason as an
 // event on the enrolled object and in the log, because a message can repeat what a cluster says, and differ each time.
 type Reports struct {
 	reporter Reporter
 	recorder events.EventRecorder
-	reasons  *ReportedReasons[reportKey]
+	reasons  Latest[reportKey, string]
 }
 
 // reportKey is what is reported about: a definition, or something else if the name is empty.
@@ -37,7 +59,7 @@ func NewReports(reporter Reporter, recorder events.EventRecorder) *Reports {
 	if reporter == nil {
 		reporter = NopReporter{}
 	}
-	return &Reports{reporter: reporter, recorder: recorder, reasons: NewReportedReasons[reportKey]()}
+	return &Reports{reporter: reporter, recorder: recorder}
 }
 
 // Definition reports whether a cluster has the wanted definition, and the problem with it, if there is one. That of a
@@ -64,7 +86,7 @@ func (r *Reports) event(ctx context.Context, cluster connection.Cluster, crd, ev
 	if p != nil {
 		reason = p.Reason
 	}
-	if !r.reasons.IsNews(reportKey{cluster.Name, crd}, reason) || p == nil {
+	if !r.reasons.Set(reportKey{cluster.Name, crd}, reason) || p == nil {
 		return
 	}
 	log.FromContext(ctx).Info("A workload cluster does not have everything that it should", "reason", p.Reason, "message", p.Message)
@@ -76,7 +98,7 @@ func (r *Reports) event(ctx context.Context, cluster connection.Cluster, crd, ev
 
 // Forget drops what was reported about a definition that is not meant for a cluster.
 func (r *Reports) Forget(cluster mcr.ClusterName, crd string) {
-	r.reasons.IsNews(reportKey{cluster, crd}, "")
+	r.reasons.Set(reportKey{cluster, crd}, "")
 	if crd != "" {
 		r.reporter.DefinitionForgotten(cluster, crd)
 	}
@@ -85,37 +107,4 @@ func (r *Reports) Forget(cluster mcr.ClusterName, crd string) {
 // ForgetCluster drops what was reported about a cluster that is gone.
 func (r *Reports) ForgetCluster(cluster mcr.ClusterName) {
 	r.reasons.Forget(func(key reportKey) bool { return key.cluster == cluster })
-}
-
-// ReportedReasons stores the last reported reason per key, so that events are written only on changes. Its methods are
-// safe for concurrent use.
-type ReportedReasons[K comparable] struct {
-	mu      sync.Mutex
-	reasons map[K]string
-}
-
-// NewReportedReasons returns empty ReportedReasons.
-func NewReportedReasons[K comparable]() *ReportedReasons[K] {
-	return &ReportedReasons[K]{reasons: map[K]string{}}
-}
-
-// IsNews stores a reason and reports whether it differs from the previous one. An empty reason means that all is well.
-func (r *ReportedReasons[K]) IsNews(about K, reason string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reasons[about] == reason {
-		return false
-	}
-	r.reasons[about] = reason
-	if reason == "" {
-		delete(r.reasons, about)
-	}
-	return true
-}
-
-// Forget drops the reasons of the selected keys.
-func (r *ReportedReasons[K]) Forget(which func(K) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	maps.DeleteFunc(r.reasons, func(about K, _ string) bool { return which(about) })
 }

@@ -171,8 +171,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-func TestReportedReasons(t *testing.T) {
-	reported := NewReportedReasons[string]()
+func TestLatest(t *testing.T) {
+	reported := Latest[string, string]{}
 	for _, tc := range []struct {
 		reason, about, what string
 		news                bool
@@ -184,12 +184,12 @@ func TestReportedReasons(t *testing.T) {
 		{"Another reason is news.", "a", "Foreign", true},
 		{"That it is well again is news.", "a", "", true},
 	} {
-		if reported.IsNews(tc.about, tc.what) != tc.news {
+		if reported.Set(tc.about, tc.what) != tc.news {
 			t.Errorf("%s want news %v", tc.reason, tc.news)
 		}
 	}
 	reported.Forget(func(about string) bool { return about == "b" })
-	if !reported.IsNews("b", "Refused") {
+	if !reported.Set("b", "Refused") {
 		t.Error("want it to be news again of what was forgotten")
 	}
 }

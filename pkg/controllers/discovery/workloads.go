@@ -49,7 +49,7 @@ type workload struct {
 	user *install.PolicyUser
 
 	// verified are the copies that Masthead wrote or found up to date.
-	verified *install.AppliedState[copyKey]
+	verified install.Latest[copyKey, install.State]
 
 	mu sync.Mutex
 
@@ -172,8 +172,8 @@ func newWorkload(
 	}
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
-		verified: install.NewVerified[copyKey](), unmanaged: sets.New[kindwatch.Kind](),
-		followed: map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
+		unmanaged: sets.New[kindwatch.Kind](),
+		followed:  map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
 	}
 	watched.Handler = w.handle
 	if w.watcher, err = kindwatch.New(watched); err != nil {

@@ -86,7 +86,7 @@ type Cluster struct {
 	Connection
 
 	// Verified are the definitions that were compared with those derived from the hub's and found right.
-	Verified *install.AppliedState[string]
+	Verified install.Latest[string, install.State]
 
 	mu sync.Mutex
 
@@ -138,7 +138,6 @@ func NewCluster(c Connection) *Cluster {
 		judged:     map[string]string{},
 		drained:    sets.New[string](),
 		unserved:   map[string]time.Time{},
-		Verified:   install.NewVerified[string](),
 		secrets:    map[types.NamespacedName]CopyState{},
 		copies:     map[types.UID]sets.Set[string]{},
 		awaited:    newAwaitedSecrets(),

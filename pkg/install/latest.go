@@ -29,32 +29,39 @@ func CompareState(have *unstructured.Unstructured, want string, metadata ...stri
 	return State{uid: have.GetUID(), generation: have.GetGeneration(), want: want, metadata: strings.Join(metadata, " ")}
 }
 
-// AppliedState stores the State of verified objects per key. It is safe for concurrent use.
-type AppliedState[K comparable] struct {
+// Latest stores the latest value per key: the State of an object, or the reason that was reported about it. A key
+// without one has the zero value. The zero Latest is ready for use, and safe for concurrent use.
+type Latest[K, V comparable] struct {
 	mu     sync.Mutex
-	states map[K]State
+	values map[K]V
 }
 
-// NewVerified returns an empty AppliedState.
-func NewVerified[K comparable]() *AppliedState[K] { return &AppliedState[K]{states: map[K]State{}} }
-
-// Is reports whether an object was verified in this state.
-func (v *AppliedState[K]) Is(key K, state State) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.states[key] == state
+// Is reports whether a value is the latest one of a key.
+func (l *Latest[K, V]) Is(key K, value V) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.values[key] == value
 }
 
-// Set records that an object is right in this state.
-func (v *AppliedState[K]) Set(key K, state State) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.states[key] = state
+// Set stores the value of a key, and reports whether it differs from the previous one.
+func (l *Latest[K, V]) Set(key K, value V) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.values[key] == value {
+		return false
+	}
+	if l.values == nil {
+		l.values = map[K]V{}
+	}
+	if l.values[key] = value; value == *new(V) {
+		delete(l.values, key)
+	}
+	return true
 }
 
-// Forget drops the states of the selected objects.
-func (v *AppliedState[K]) Forget(which func(K) bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	maps.DeleteFunc(v.states, func(key K, _ State) bool { return which(key) })
+// Forget drops the values of the selected keys.
+func (l *Latest[K, V]) Forget(which func(K) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.values, func(key K, _ V) bool { return which(key) })
 }
