@@ -50,13 +50,28 @@ func (l *Latest[K, V]) Set(key K, value V) bool {
 	if l.values[key] == value {
 		return false
 	}
+	l.setLocked(key, value)
+	return true
+}
+
+func (l *Latest[K, V]) setLocked(key K, value V) {
 	if l.values == nil {
 		l.values = map[K]V{}
 	}
 	if l.values[key] = value; value == *new(V) {
 		delete(l.values, key)
 	}
-	return true
+}
+
+// First returns the value of a key, which becomes this one if it has none.
+func (l *Latest[K, V]) First(key K, value V) V {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if has, ok := l.values[key]; ok {
+		return has
+	}
+	l.setLocked(key, value)
+	return value
 }
 
 // Forget drops the values of the selected keys.

@@ -71,10 +71,8 @@ func TestDefinitionThatIsNeverServedIsReported(t *testing.T) {
 	f.WaitForCopy(xrd, nil)
 	f.Within("it is waited for", func() error {
 		w, _ := f.reconciler.workloads.Get(f.Cluster)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for kind := range w.awaited {
-			if kind.Resource == resourceComposition {
+		for _, kind := range w.followedKinds() {
+			if kind.Resource == resourceComposition && !w.awaited.Is(kind, time.Time{}) {
 				return nil
 			}
 		}

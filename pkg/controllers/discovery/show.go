@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -108,7 +109,7 @@ func (p *pass) show(ctx context.Context, k mirroredKind, v view) (objects int, e
 	if condition.IsPending(err) {
 		return 0, p.notServed(ctx, k, kind)
 	}
-	p.w.arrived(kind)
+	p.w.awaited.Set(kind, time.Time{})
 	if err != nil {
 		return 0, err
 	}

@@ -51,14 +51,14 @@ type workload struct {
 	// verified are the copies that Masthead wrote or found up to date.
 	verified install.Latest[copyKey, install.State]
 
+	// awaited is the time since which the objects of a kind have been pending.
+	awaited install.Latest[kindwatch.Kind, time.Time]
+
 	mu sync.Mutex
 
 	// unmanaged are the kinds of which the cluster was observed to have nothing of Masthead's. They are watched only if
 	// something is wanted there. The definition of a kind counts as one, see crdKind.
 	unmanaged sets.Set[kindwatch.Kind]
-
-	// awaited is the time since which the objects of a kind have been pending.
-	awaited map[kindwatch.Kind]time.Time
 
 	// followed are the watched kinds of copies, by the name of their definition. They are kept while the hub's state is
 	// unknown.
@@ -128,20 +128,7 @@ func (w *workload) setUnmanaged(kind kindwatch.Kind, unmanaged bool) {
 
 // awaits returns the remaining wait for the objects of a kind.
 func (w *workload) awaits(kind kindwatch.Kind, now time.Time) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	since, known := w.awaited[kind]
-	if !known {
-		w.awaited[kind], since = now, now
-	}
-	return max(0, servedTimeout-now.Sub(since))
-}
-
-// arrived ends the wait for the objects of a kind.
-func (w *workload) arrived(kind kindwatch.Kind) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.awaited, kind)
+	return max(0, servedTimeout-now.Sub(w.awaited.First(kind, now)))
 }
 
 // workloads are the engaged workload clusters.
@@ -173,7 +160,7 @@ func newWorkload(
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
 		unmanaged: sets.New[kindwatch.Kind](),
-		followed:  map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
+		followed:  map[string]kindwatch.Kind{},
 	}
 	watched.Handler = w.handle
 	if w.watcher, err = kindwatch.New(watched); err != nil {
@@ -195,7 +182,7 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	if wanted {
 		w.followed[crd] = kind
 	} else {
-		delete(w.awaited, w.followed[crd])
+		w.awaited.Set(w.followed[crd], time.Time{})
 		delete(w.followed, crd)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -199,7 +200,7 @@ func (r *Reconciler) watched(ctx context.Context, w *index.Cluster, req mcreconc
 	case kindwatch.StateNotServed:
 		return r.unserved(ctx, w, req, kind)
 	case kindwatch.StateSynced:
-		w.SetServed(req.Name)
+		w.Unserved.Set(req.Name, time.Time{})
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
 	return nil

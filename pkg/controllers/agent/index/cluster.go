@@ -88,6 +88,9 @@ type Cluster struct {
 	// Verified are the definitions that were compared with those derived from the hub's and found right.
 	Verified install.Latest[string, install.State]
 
+	// Unserved are the installed definitions whose kinds are not served, and since when that is known.
+	Unserved install.Latest[string, time.Time]
+
 	mu sync.Mutex
 
 	// kinds are the synchronised claim kinds, by CRD name: those whose CRD Masthead installed in this cluster, and those
@@ -102,9 +105,6 @@ type Cluster struct {
 
 	// unoffered are the definitions that the hub does not offer to the cluster, or not in its version.
 	unoffered map[string]struct{}
-
-	// unserved are the installed definitions whose kinds are not served, and since when that is known.
-	unserved map[string]time.Time
 
 	// secrets are the last states of the Secrets that Masthead wrote into the cluster, to detect foreign writes.
 	secrets map[types.NamespacedName]CopyState
@@ -137,7 +137,6 @@ func NewCluster(c Connection) *Cluster {
 		kinds:      map[string]Followed{},
 		judged:     map[string]string{},
 		drained:    sets.New[string](),
-		unserved:   map[string]time.Time{},
 		secrets:    map[types.NamespacedName]CopyState{},
 		copies:     map[types.UID]sets.Set[string]{},
 		awaited:    newAwaitedSecrets(),

@@ -136,25 +136,6 @@ func (w *Cluster) watchKinds() {
 	w.Watcher.Set(OwnerClaims, kinds...)
 }
 
-// UnservedSince records that the kind of an installed definition is not served, and returns since when that is known.
-func (w *Cluster) UnservedSince(crd string, now time.Time) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	since, noted := w.unserved[crd]
-	if !noted {
-		since = now
-		w.unserved[crd] = now
-	}
-	return since
-}
-
-// SetServed records that the kind of a definition is served.
-func (w *Cluster) SetServed(crd string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.unserved, crd)
-}
-
 // Followed is a claim kind followed in a workload cluster.
 type Followed struct {
 	Kind kindwatch.Kind
@@ -195,7 +176,7 @@ func (w *Cluster) ForgetDefinition(crd string) {
 	defer w.mu.Unlock()
 	delete(w.judged, crd)
 	delete(w.unoffered, crd)
-	delete(w.unserved, crd)
+	w.Unserved.Set(crd, time.Time{})
 	w.drained.Delete(crd)
 }
 
