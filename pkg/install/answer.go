@@ -61,7 +61,7 @@ var DefinitionReasons = Reasons{ //nolint:gochecknoglobals // A constant.
 
 // Problem returns what the error of a request about an object in a cluster means: nil, a PendingError, a
 // condition.Error, or an error that is retried with back-off.
-func (r Reasons) Problem(do string, about Subject, cluster mcr.ClusterName, err error) error {
+func (r Reasons) Problem(verb string, about Subject, cluster mcr.ClusterName, err error) error {
 	reason := ""
 	switch ClassifyAnswer(err) {
 	case Accepted:
@@ -75,7 +75,7 @@ func (r Reasons) Problem(do string, about Subject, cluster mcr.ClusterName, err 
 	case Failed:
 	}
 	if reason == "" {
-		return fmt.Errorf("cannot %s %s in cluster %q: %w", do, about, cluster, err)
+		return fmt.Errorf("cannot %s %s in cluster %q: %w", verb, about, cluster, err)
 	}
 	return condition.NewError(reason, about.Refused(err)).RetriedAfter(condition.SlowRetry())
 }

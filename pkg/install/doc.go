@@ -6,7 +6,7 @@
 //
 // # Guarantees
 //
-//   - No requests are sent while nothing differs: a Record in the object (record.go) or a State in memory (verified.go)
+//   - No requests are sent while nothing differs: a Record in the object (record.go) or a State in memory (latest.go)
 //     shows that the object is unchanged.
 //   - A write replaces exactly the state that was read (wanted.go, writer.go), sets the labels of the hub, and uses its
 //     field manager. It is no server-side apply: that would keep fields that others added.
@@ -18,5 +18,6 @@
 //   - A refusal by the admission policy that protects these objects is no problem while a changed username of Masthead
 //     can explain it (policyuser.go): the username is requested from the cluster again, the policy is rewritten, and
 //     the write is retried. If the cluster confirms the username, or nothing requests it, the refusal is reported.
-//   - Responses of API servers are classified in one place (answer.go), with the same messages for users (subject.go).
+//   - Responses of API servers are classified in one place (answer.go), and reported to users once (reports.go), with
+//     the same messages (subject.go).
 package install

@@ -171,29 +171,6 @@ func TestOver(t *testing.T) {
 	}
 }
 
-func TestLatest(t *testing.T) {
-	reported := Latest[string, string]{}
-	for _, tc := range []struct {
-		reason, about, what string
-		news                bool
-	}{
-		{"That all is well is what was assumed.", "a", "", false},
-		{"A problem is news.", "a", "Refused", true},
-		{"It is so still.", "a", "Refused", false},
-		{"So it is of another thing.", "b", "Refused", true},
-		{"Another reason is news.", "a", "Foreign", true},
-		{"That it is well again is news.", "a", "", true},
-	} {
-		if reported.Set(tc.about, tc.what) != tc.news {
-			t.Errorf("%s want news %v", tc.reason, tc.news)
-		}
-	}
-	reported.Forget(func(about string) bool { return about == "b" })
-	if !reported.Set("b", "Refused") {
-		t.Error("want it to be news again of what was forgotten")
-	}
-}
-
 // counting is a fake API server that counts generations.
 type counting struct {
 	generation int64

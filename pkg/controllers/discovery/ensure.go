@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -19,6 +20,26 @@ import (
 
 // maxWrites bounds the writes of one pass.
 const maxWrites = 200
+
+// reasonSet are the reasons why something cannot be put into a cluster. An empty one is not a problem.
+type reasonSet struct {
+	install.Reasons
+	foreign, tooLarge, notServed string
+}
+
+var (
+	definitionReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
+		Reasons: install.DefinitionReasons, foreign: fleetv1alpha1.ReasonDefinitionForeign, tooLarge: fleetv1alpha1.ReasonDefinitionRejected,
+	}
+	objectReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
+		Reasons: install.Reasons{Forbidden: fleetv1alpha1.ReasonObjectsForbidden, Rejected: fleetv1alpha1.ReasonObjectRejected},
+		foreign: fleetv1alpha1.ReasonObjectForeign, tooLarge: fleetv1alpha1.ReasonObjectsTooLarge,
+	}
+	policyReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
+		Reasons: install.Reasons{Forbidden: fleetv1alpha1.ReasonPolicyForbidden, Rejected: fleetv1alpha1.ReasonPolicyRejected},
+		foreign: fleetv1alpha1.ReasonPolicyForeign, tooLarge: fleetv1alpha1.ReasonPolicyRejected, notServed: fleetv1alpha1.ReasonPolicyNotServed,
+	}
+)
 
 // ensure makes an object in the cluster match its mirror. Its error is why the cluster does not have it.
 func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) error {
@@ -35,8 +56,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 	case err != nil:
 		return err
 	case !p.owns(have):
-		about := install.Object(kind.Kind, m.name())
-		return condition.NewError(reasons.foreign, about.NotOurs(install.GetMarks(have), p.cluster.Hub, ""))
+		return condition.NewError(reasons.foreign, install.Object(kind.Kind, m.name()).NotOurs(install.GetMarks(have), p.cluster.Hub, ""))
 	case have.GetDeletionTimestamp() != nil:
 		// It is rewritten once it is gone.
 		return condition.PendingError{}
@@ -63,7 +83,7 @@ func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *
 		// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
 		return condition.Join(p.remove(ctx, kind, have), condition.PendingError{After: condition.Soon})
 	}
-	if err := p.answered(kind, m.name(), "write", reasons.Reasons, err); err != nil {
+	if err := p.outcome(kind, m.name(), "write", reasons.Reasons, err); err != nil {
 		return err
 	}
 	got = reduceToMetadata(got)
@@ -72,8 +92,8 @@ func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *
 	return nil
 }
 
-// answered returns what the cluster's answer to a write or deletion means.
-func (p *pass) answered(kind kindwatch.Kind, name, do string, reasons install.Reasons, err error) error {
+// outcome returns what the cluster's answer to a write or deletion means.
+func (p *pass) outcome(kind kindwatch.Kind, name, verb string, reasons install.Reasons, err error) error {
 	switch {
 	case err == nil && isPolicy(kind):
 		p.w.user.Wrote(p.clock.Now())
@@ -82,7 +102,7 @@ func (p *pass) answered(kind kindwatch.Kind, name, do string, reasons install.Re
 			return wait
 		}
 	}
-	return reasons.Problem(do, install.Object(kind.Kind, name), p.w.name, err)
+	return reasons.Problem(verb, install.Object(kind.Kind, name), p.w.name, err)
 }
 
 // writer writes and counts objects of a kind in the cluster.
@@ -103,7 +123,7 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 	if err == nil {
 		p.w.forgetCopies(kind, have.GetName())
 	}
-	return p.answered(kind, have.GetName(), "delete", install.Reasons{}, err)
+	return p.outcome(kind, have.GetName(), "delete", install.Reasons{}, err)
 }
 
 // definition reads the definition of a kind from the cluster. If there is none, the watch reports that.
@@ -116,4 +136,29 @@ func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Un
 		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", k.crd(), p.w.name, err)
 	}
 	return crd, nil
+}
+
+// isPolicy reports whether a kind is exempt from policies.
+func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == bindingKind }
+
+// refusedByPolicy reports whether our own policy, which may still name our previous username, may have refused a
+// request for an object of a kind. Then the username is requested again, or the pass waits for the corrected
+// policy, and no problem is reported. Nothing else is written in this pass.
+func (p *pass) refusedByPolicy(kind kindwatch.Kind) (wait condition.PendingError, refused bool) {
+	now := p.clock.Now()
+	switch {
+	case isPolicy(kind):
+		return wait, false
+	case p.offer.protected && condition.IsPending(p.known(policyKind, policyReasons)):
+		// Once the username is known, the policy is written, which triggers an event.
+	case p.protected && !p.userRequested && !p.w.user.IsSure(now):
+		p.w.user.Doubt(now)
+		wait.After = condition.Soon
+	case p.w.user.IsNew(now):
+		wait.After = condition.Soon
+	default:
+		return wait, false
+	}
+	p.refused = true
+	return wait, true
 }

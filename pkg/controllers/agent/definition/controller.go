@@ -94,9 +94,11 @@ func (r *Reconciler) offer(
 }
 
 // conclude reports the problem of a definition, if an error is one, and returns how the reconciliation ends.
-func (r *Reconciler) conclude(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, err error) (reconcile.Result, error) {
+func (r *Reconciler) conclude(
+	ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, err error,
+) (reconcile.Result, error) {
 	if p, isProblem := errors.AsType[*condition.Error](err); isProblem {
-		r.refuse(ctx, cluster, req, p)
+		r.report(ctx, cluster, req, p)
 	}
 	return condition.Result(apierror.Each(err)...)
 }

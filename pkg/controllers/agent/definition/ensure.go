@@ -67,7 +67,8 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 
 // ensure creates or corrects the definition.
 func (r *Reconciler) ensure(
-	ctx context.Context, w *index.Cluster, req mcreconcile.Request, p crossplane.Publication, current *unstructured.Unstructured, want *wantedDefinition,
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, p crossplane.Publication, current *unstructured.Unstructured,
+	want *wantedDefinition,
 ) error {
 	owner := w.Owner()
 	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, install.CompareState(current, want.hash)) {
@@ -142,7 +143,9 @@ func (r *Reconciler) retain(w *index.Cluster, have *unstructured.Unstructured, h
 }
 
 // leaveUnconverted leaves a definition unchanged whose objects cannot be converted. They can still be deleted.
-func (r *Reconciler) leaveUnconverted(w *index.Cluster, req mcreconcile.Request, hub kindwatch.Kind, have *unstructured.Unstructured) error {
+func (r *Reconciler) leaveUnconverted(
+	w *index.Cluster, req mcreconcile.Request, hub kindwatch.Kind, have *unstructured.Unstructured,
+) error {
 	r.retain(w, have, hub)
 	return condition.NewError(fleetv1alpha1.ReasonDefinitionConversion, fmt.Sprintf(
 		"The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
@@ -178,8 +181,7 @@ func (r *Reconciler) Accept(
 	if err != nil && !condition.IsPending(err) {
 		return r.conclude(ctx, cluster, req, err)
 	}
-	r.reports.Definition(ctx, cluster, req.Name, action, true, nil)
-	r.metrics.Definition(req.ClusterName, req.Name, true)
+	r.report(ctx, cluster, req, nil)
 	w.SetAccepted(req.Name)
 	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.
 	r.Follow(w, req.Name, index.Followed{Kind: kind, InHub: true})

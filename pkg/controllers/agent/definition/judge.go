@@ -58,13 +58,13 @@ func (r *Reconciler) Judge(
 	}
 	if !ok {
 		r.Unfollow(w, req.Name)
-		w.SetJudged(req.Name, states)
+		w.Judged.Set(req.Name, states)
 		return reconcile.Result{}, nil
 	}
 	if !following && w.RetainedKinds() >= MaxRetainedKinds {
 		return reconcile.Result{}, nil
 	}
-	w.SetJudged(req.Name, states)
+	w.Judged.Set(req.Name, states)
 	r.Follow(w, req.Name, f)
 	// Its claims may be known already, so that no other event would say that there are none.
 	return reconcile.Result{RequeueAfter: condition.Soon}, nil

@@ -113,11 +113,8 @@ func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (
 	return crd, nil
 }
 
-// action is the action in events.
-const action = "PullDefinition"
-
-// refuse reports that a definition cannot be put into a cluster.
-func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Error) {
-	r.metrics.Definition(req.ClusterName, req.Name, false)
-	r.reports.Definition(ctx, cluster, req.Name, action, false, p)
+// report reports that a definition is in a cluster, or the problem that it cannot be put there.
+func (r *Reconciler) report(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Error) {
+	r.metrics.Definition(req.ClusterName, req.Name, p == nil)
+	r.reports.Definition(ctx, cluster, req.Name, "PullDefinition", p == nil, p)
 }

@@ -60,7 +60,7 @@ func TestReporterHearsWhyADefinitionIsRefusedNow(t *testing.T) {
 	reporter, recorder := &heard{}, events.NewFakeRecorder(10)
 	r := New(Options{Reporter: reporter, Recorder: recorder, Metrics: silent{}})
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
-		r.refuse(t.Context(), connection.Cluster{}, requestFor("a"), &condition.Error{Reason: "Foreign", Message: message})
+		r.report(t.Context(), connection.Cluster{}, requestFor("a"), &condition.Error{Reason: "Foreign", Message: message})
 	}
 	if diff := cmp.Diff([]string{"It is that of A.", "It is that of B."}, reporter.messages); diff != "" {
 		t.Errorf("want each message (-want +got):\n%s", diff)

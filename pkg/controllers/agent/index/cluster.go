@@ -88,6 +88,9 @@ type Cluster struct {
 	// Verified are the definitions that were compared with those derived from the hub's and found right.
 	Verified install.Latest[string, install.State]
 
+	// Judged are the states on both sides for which it was last decided how to follow the kind of a definition.
+	Judged install.Latest[string, string]
+
 	// Unserved are the installed definitions whose kinds are not served, and since when that is known.
 	Unserved install.Latest[string, time.Time]
 
@@ -96,9 +99,6 @@ type Cluster struct {
 	// kinds are the synchronised claim kinds, by CRD name: those whose CRD Masthead installed in this cluster, and those
 	// that may still have claims with our finalizer.
 	kinds map[string]Followed
-
-	// judged records, by CRD, the states on both sides for which retention was last decided.
-	judged map[string]string
 
 	// drained are the foreign CRDs of which no claim has our finalizer.
 	drained sets.Set[string]
@@ -135,7 +135,6 @@ func NewCluster(c Connection) *Cluster {
 	return &Cluster{
 		Connection: c,
 		kinds:      map[string]Followed{},
-		judged:     map[string]string{},
 		drained:    sets.New[string](),
 		secrets:    map[types.NamespacedName]CopyState{},
 		copies:     map[types.UID]sets.Set[string]{},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -67,7 +68,7 @@ func (w *Cluster) SetAccepted(crd string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drained.Delete(crd)
-	delete(w.judged, crd)
+	w.Judged.Set(crd, "")
 }
 
 // FollowedNames returns the CRD names of the claim kinds followed in the cluster.
@@ -152,29 +153,14 @@ type Followed struct {
 }
 
 // IsJudged reports whether it was decided for these states of a definition how to follow its kind.
-func (w *Cluster) IsJudged(crd, states string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return states != "" && w.judged[crd] == states
-}
-
-// SetJudged records the states of a definition for which it was decided how to follow its kind.
-func (w *Cluster) SetJudged(crd, states string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if states == "" {
-		delete(w.judged, crd)
-		return
-	}
-	w.judged[crd] = states
-}
+func (w *Cluster) IsJudged(crd, states string) bool { return states != "" && w.Judged.Is(crd, states) }
 
 // ForgetDefinition drops the records of a deleted definition, since a cluster can show any number of names.
 func (w *Cluster) ForgetDefinition(crd string) {
-	w.Verified.Forget(func(name string) bool { return name == crd })
+	w.Verified.Set(crd, install.State{})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.judged, crd)
+	w.Judged.Set(crd, "")
 	delete(w.unoffered, crd)
 	w.Unserved.Set(crd, time.Time{})
 	w.drained.Delete(crd)
