@@ -115,7 +115,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := limits.RegisterMetrics(metrics.Registry, memory); err != nil {
 		return nil, err
 	}
-	lists := limits.NewSemaphore[any](o.Connections.Lists, 0)
+	lists := limits.NewSemaphore[any](o.Connections.Lists, 0) // Half for one cluster: its lists may never end.
 	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory, lists)
 	if err != nil {
 		return nil, err

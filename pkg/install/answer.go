@@ -14,44 +14,44 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// Answer is the meaning of an API server's response to a write.
-type Answer string
+// answer is the meaning of an API server's response to a write.
+type answer string
 
 const (
-	// Accepted means that the write succeeded.
-	Accepted Answer = "Accepted"
+	// answerAccepted means that the write succeeded.
+	answerAccepted answer = "Accepted"
 
-	// Outdated means that the write was based on stale data: the watch is behind, or the kind is not served yet. The watch
+	// answerOutdated means that the write was based on stale data: the watch is behind, or the kind is not served yet. The watch
 	// will catch up, and the write is retried soon in case an event was missed. It is not reported.
-	Outdated Answer = "Outdated"
+	answerOutdated answer = "Outdated"
 
-	// Forbidden means that a permission is missing, or that an admission policy denied the write. The caller knows whether
+	// answerForbidden means that a permission is missing, or that an admission policy denied the write. The caller knows whether
 	// that is Masthead's own policy, which is no problem.
-	Forbidden Answer = "Forbidden"
+	answerForbidden answer = "Forbidden"
 
-	// Rejected means that the API server rejected the object, and will reject it next time.
-	Rejected Answer = "Rejected"
+	// answerRejected means that the API server rejected the object, and will reject it next time.
+	answerRejected answer = "Rejected"
 
-	// Failed means that the write could not be attempted. It is a transient error.
-	Failed Answer = "Failed"
+	// answerFailed means that the write could not be attempted. It is a transient error.
+	answerFailed answer = "Failed"
 )
 
-// ClassifyAnswer classifies the error of a write; nil is Accepted.
-func ClassifyAnswer(err error) Answer {
+// classifyAnswer classifies the error of a write; nil is answerAccepted.
+func classifyAnswer(err error) answer {
 	switch {
 	case err == nil:
-		return Accepted
+		return answerAccepted
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return Outdated
+		return answerOutdated
 	case apierrors.IsForbidden(err):
-		return Forbidden
+		return answerForbidden
 	case apierror.IsRejected(err), apierrors.IsMethodNotSupported(err):
-		return Rejected
+		return answerRejected
 	}
-	return Failed
+	return answerFailed
 }
 
-// Reasons are the reasons of problems by the answer. An answer without one is an error.
+// Reasons are the reasons of what is forbidden or rejected. Where one is empty, that is retried with back-off instead.
 type Reasons struct{ Forbidden, Rejected string }
 
 // DefinitionReasons are the Reasons for writes of definitions.
@@ -63,16 +63,16 @@ var DefinitionReasons = Reasons{ //nolint:gochecknoglobals // A constant.
 // condition.Error, or an error that is retried with back-off.
 func (r Reasons) Problem(verb string, about Subject, cluster mcr.ClusterName, err error) error {
 	reason := ""
-	switch ClassifyAnswer(err) {
-	case Accepted:
+	switch classifyAnswer(err) {
+	case answerAccepted:
 		return nil
-	case Outdated:
+	case answerOutdated:
 		return condition.PendingError{After: condition.Soon}
-	case Forbidden:
+	case answerForbidden:
 		reason = r.Forbidden
-	case Rejected:
+	case answerRejected:
 		reason = r.Rejected
-	case Failed:
+	case answerFailed:
 	}
 	if reason == "" {
 		return fmt.Errorf("cannot %s %s in cluster %q: %w", verb, about, cluster, err)

@@ -29,8 +29,8 @@ func CompareState(have *unstructured.Unstructured, want string, metadata ...stri
 	return State{uid: have.GetUID(), generation: have.GetGeneration(), want: want, metadata: strings.Join(metadata, " ")}
 }
 
-// Latest stores the latest value per key: the State of an object, or the reason that was reported about it. A key
-// without one has the zero value. The zero Latest is ready for use, and safe for concurrent use.
+// Latest stores the latest value per key: the State of an object, the reason that was reported about it, or since when
+// it is so. A key without one has the zero value. The zero Latest is ready for use, and safe for concurrent use.
 type Latest[K, V comparable] struct {
 	mu     sync.Mutex
 	values map[K]V
@@ -58,7 +58,8 @@ func (l *Latest[K, V]) setLocked(key K, value V) {
 	if l.values == nil {
 		l.values = map[K]V{}
 	}
-	if l.values[key] = value; value == *new(V) {
+	var none V
+	if l.values[key] = value; value == none {
 		delete(l.values, key)
 	}
 }

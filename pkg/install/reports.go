@@ -63,7 +63,7 @@ func NewReports(reporter Reporter, recorder events.EventRecorder) *Reports {
 }
 
 // Definition reports whether a cluster has the wanted definition, and the problem with it, if there is one. That of a
-// served definition is only a notice.
+// served definition is only a notice, and nil if there is none.
 func (r *Reports) Definition(ctx context.Context, cluster connection.Cluster, crd, action string, served bool, p *condition.Error) {
 	eventType := corev1.EventTypeWarning
 	if served {
@@ -89,14 +89,14 @@ func (r *Reports) event(ctx context.Context, cluster connection.Cluster, crd, ev
 	if !r.reasons.Set(reportKey{cluster.Name, crd}, reason) || p == nil {
 		return
 	}
-	log.FromContext(ctx).Info("A workload cluster does not have everything that it should", "reason", p.Reason, "message", p.Message)
+	log.FromContext(ctx).Info("Reporting on a workload cluster", "reason", p.Reason, "message", p.Message)
 	o := cluster.Enrolment.Object
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
 	obj.SetGroupVersionKind(o.GroupVersionKind)
 	r.recorder.Eventf(obj, nil, eventType, p.Reason, action, "%s", p.Message)
 }
 
-// Forget drops what was reported about a definition that is not meant for a cluster.
+// Forget drops what was reported about a definition that is not meant for a cluster or, without a name, by Cluster.
 func (r *Reports) Forget(cluster mcr.ClusterName, crd string) {
 	r.reasons.Set(reportKey{cluster, crd}, "")
 	if crd != "" {

@@ -37,6 +37,9 @@ func TestReports(t *testing.T) {
 	definition := func(served bool, p *condition.Error) func() {
 		return func() { r.Definition(t.Context(), w1, "a", "Pull", served, p) }
 	}
+	of := func(name mcr.ClusterName, p *condition.Error) func() {
+		return func() { r.Definition(t.Context(), connection.Cluster{Name: name}, "a", "Pull", false, p) }
+	}
 	cluster := func(p *condition.Error) func() { return func() { r.Cluster(t.Context(), w1, "Protect", p) } }
 	const refused, warning = "refused a ForeignDefinition", "Warning ForeignDefinition It is another client's."
 
@@ -60,7 +63,9 @@ func TestReports(t *testing.T) {
 		{"A problem that returns is one, of a cluster.", cluster(foreign), "", warning},
 		{"An unwanted protection is none.", func() { r.Forget("w1", "") }, "", ""},
 		{"A problem of one wanted again is one.", cluster(foreign), "", warning},
+		{"A problem of another cluster is one.", of("w2", foreign), refused, warning},
 		{"A cluster that is gone is not reported about.", func() { r.ForgetCluster("w1") }, "", ""},
+		{"Another cluster's reason stays.", of("w2", foreign), refused, ""},
 		{"A problem of its successor is one.", definition(false, foreign), refused, warning},
 	} {
 		reported = ""

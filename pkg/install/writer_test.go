@@ -55,23 +55,23 @@ func TestClassify(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		err    error
-		want   Answer
+		want   answer
 	}{
-		"None":         {"It was written.", nil, Accepted},
-		"Exists":       {"The watch does not have it yet.", apierrors.NewAlreadyExists(crds, "x"), Outdated},
-		"Conflict":     {"Another client wrote in between, which is no failure.", apierrors.NewConflict(crds, "x", errors.New("changed")), Outdated},
-		"Gone":         {"It is gone meanwhile, or its kind is not served yet.", apierrors.NewNotFound(crds, "x"), Outdated},
-		"Forbidden":    {"A right is missing.", apierrors.NewForbidden(crds, "x", errors.New("no")), Forbidden},
-		"Invalid":      {"It will be as invalid next time.", apierrors.NewInvalid(schema.GroupKind{}, "x", nil), Rejected},
-		"BadRequest":   {"So will what cannot be decoded.", apierrors.NewBadRequest("no"), Rejected},
-		"TooLarge":     {"So will what is too large.", apierrors.NewRequestEntityTooLargeError("no"), Rejected},
-		"Method":       {"So will what the API server cannot do.", apierrors.NewMethodNotSupported(crds, "create"), Rejected},
-		"Timeout":      {"A time-out passes.", apierrors.NewTimeoutError("slow", 1), Failed},
-		"Unauthorized": {"Other credentials help, which are on their way.", apierrors.NewUnauthorized("no"), Failed},
-		"NoAnswer":     {"Who does not answer has not refused.", errors.New("connection refused"), Failed},
+		"None":         {"It was written.", nil, answerAccepted},
+		"Exists":       {"The watch does not have it yet.", apierrors.NewAlreadyExists(crds, "x"), answerOutdated},
+		"Conflict":     {"Another client wrote in between, which is no failure.", apierrors.NewConflict(crds, "x", errors.New("changed")), answerOutdated},
+		"Gone":         {"It is gone meanwhile, or its kind is not served yet.", apierrors.NewNotFound(crds, "x"), answerOutdated},
+		"Forbidden":    {"A right is missing.", apierrors.NewForbidden(crds, "x", errors.New("no")), answerForbidden},
+		"Invalid":      {"It will be as invalid next time.", apierrors.NewInvalid(schema.GroupKind{}, "x", nil), answerRejected},
+		"BadRequest":   {"So will what cannot be decoded.", apierrors.NewBadRequest("no"), answerRejected},
+		"TooLarge":     {"So will what is too large.", apierrors.NewRequestEntityTooLargeError("no"), answerRejected},
+		"Method":       {"So will what the API server cannot do.", apierrors.NewMethodNotSupported(crds, "create"), answerRejected},
+		"Timeout":      {"A time-out passes.", apierrors.NewTimeoutError("slow", 1), answerFailed},
+		"Unauthorized": {"Other credentials help, which are on their way.", apierrors.NewUnauthorized("no"), answerFailed},
+		"NoAnswer":     {"Who does not answer has not refused.", errors.New("connection refused"), answerFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ClassifyAnswer(tc.err); got != tc.want {
+			if got := classifyAnswer(tc.err); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

@@ -85,7 +85,8 @@ type Options struct {
 
 	// Lists are the places to list a kind, for all Watchers that share them; nil means no limit. Lists need the most
 	// memory and CPU, and after a start or a network failure all kinds of all clusters are listed. The parties are
-	// clusters (Account; Watchers without one count alone).
+	// clusters (Account; Watchers without one count alone): none of them should be able to hold all, as a cluster would
+	// whose lists never end.
 	Lists *limits.Semaphore[any]
 
 	// Linger is how long a kind without owners is still watched, so that short-lived owners do not cause repeated lists.

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// ErrNoPlace means that an object waits for its turn.
+// ErrNoPlace means that a key waits for its turn.
 var ErrNoPlace = errors.New("others are being queried")
 
 // Slots are a Semaphore for the keys of a work queue, whose parties are namespaces of the hub (tenants). No key holds a
@@ -28,7 +28,8 @@ func NewSlots[K comparable](n, share int, wake func(K)) *Slots[K] {
 }
 
 // Acquire requests a place for a key of a namespace. The caller calls leave afterwards. If there is none, the key is
-// woken as soon as it has one; until then it keeps its place in line, unless a reconcile settles without it.
+// woken as soon as it has one; until then it keeps its place in line, of the namespace that came first, unless it is
+// released.
 func (s *Slots[K]) Acquire(key K, namespace string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,6 +5,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // maxWrites bounds the writes of one pass.
 const maxWrites = 200
 
-// reasonSet are the reasons why something cannot be put into a cluster. An empty one is not a problem.
+// reasonSet are the reasons why something cannot be put into a cluster. One that is empty is an error instead.
 type reasonSet struct {
 	install.Reasons
 	foreign, tooLarge, notServed string
@@ -102,7 +103,11 @@ func (p *pass) outcome(kind kindwatch.Kind, name, verb string, reasons install.R
 			return wait
 		}
 	}
-	return reasons.Problem(verb, install.Object(kind.Kind, name), p.w.name, err)
+	err = reasons.Problem(verb, install.Object(kind.Kind, name), p.w.name, err)
+	if problem, ok := errors.AsType[*condition.Error](err); ok {
+		problem.RetryAfter = 0 // Set for all copies of a kind together: the soonest of many would hardly be random.
+	}
+	return err
 }
 
 // writer writes and counts objects of a kind in the cluster.

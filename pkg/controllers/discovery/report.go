@@ -18,7 +18,7 @@ import (
 
 // reports publishes what a workload cluster does not show, once for each change.
 type reports struct {
-	*install.Reports
+	shared  *install.Reports
 	metrics *Metrics
 
 	mu sync.Mutex
@@ -28,33 +28,33 @@ type reports struct {
 }
 
 func newReports(recorder events.EventRecorder, reporter install.Reporter, metrics *Metrics) *reports {
-	return &reports{Reports: install.NewReports(reporter, recorder), metrics: metrics, engaged: sets.New[mcr.ClusterName]()}
+	return &reports{shared: install.NewReports(reporter, recorder), metrics: metrics, engaged: sets.New[mcr.ClusterName]()}
 }
 
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
 // does.
 func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Error) {
 	if r.publish(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
-		r.Definition(ctx, cluster, crd, "Mirror", p == nil, p)
+		r.shared.Definition(ctx, cluster, crd, "Mirror", p == nil, p)
 	}
 }
 
 // forgetKind drops the reports of a kind that the cluster should not show.
 func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
-	r.Forget(cluster, crd)
+	r.shared.Forget(cluster, crd)
 	r.metrics.forgetKind(cluster, crd)
 }
 
 // protection reports whether what Masthead put into a cluster is protected there.
 func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Error) {
 	if r.publish(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
-		r.Cluster(ctx, cluster, "Protect", p)
+		r.shared.Cluster(ctx, cluster, "Protect", p)
 	}
 }
 
 // forgetProtection drops the reports for a cluster in which nothing is to be protected.
 func (r *reports) forgetProtection(cluster mcr.ClusterName) {
-	r.Forget(cluster, "")
+	r.shared.Forget(cluster, "")
 	r.metrics.forgetProtection(cluster)
 }
 
@@ -86,6 +86,6 @@ func (r *reports) forgetCluster(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engaged.Delete(cluster)
-	r.ForgetCluster(cluster)
+	r.shared.ForgetCluster(cluster)
 	r.metrics.forget(cluster)
 }

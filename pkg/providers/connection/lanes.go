@@ -75,7 +75,7 @@ type lanes [laneCount]*limits.Slots[Key]
 func newLanes(workers, perNamespace int, wake func(Key)) *lanes {
 	all := &lanes{}
 	for l, n := range lanePlaces(workers) {
-		all[l] = limits.NewSlots(n, (n*perNamespace+workers-1)/workers, wake)
+		all[l] = limits.NewSlots(n, max(1, (n*perNamespace+workers-1)/workers), wake)
 	}
 	return all
 }

@@ -61,11 +61,11 @@ func (r *Reconciler) carryOut(
 	case Offered:
 		return r.offer(ctx, w, cluster, req, l)
 	case Withdrawn:
-		err := r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
-		if joined := condition.Join(apierror.Each(err)...); joined == nil || condition.IsPending(joined) {
+		errs := apierror.Each(r.withdraw(ctx, w, req, l.Followed.Kind, l.Current))
+		if err := condition.Join(errs...); err == nil || condition.IsPending(err) {
 			r.forgetReported(req)
 		}
-		return r.conclude(ctx, cluster, req, err)
+		return r.conclude(ctx, cluster, req, errs...)
 	case Unjudged:
 		return r.Judge(ctx, w, req, l.Followed, l.Following, l.states)
 	case Retained:
@@ -93,14 +93,15 @@ func (r *Reconciler) offer(
 	return r.Accept(ctx, w, cluster, req, want.kind)
 }
 
-// conclude reports the problem of a definition, if an error is one, and returns how the reconciliation ends.
+// conclude reports the problem of a definition, if an error is one, and returns how the reconciliation ends whose steps
+// ended with these errors.
 func (r *Reconciler) conclude(
-	ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, err error,
+	ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, errs ...error,
 ) (reconcile.Result, error) {
-	if p, isProblem := errors.AsType[*condition.Error](err); isProblem {
+	if p, isProblem := errors.AsType[*condition.Error](errors.Join(errs...)); isProblem {
 		r.report(ctx, cluster, req, p)
 	}
-	return condition.Result(apierror.Each(err)...)
+	return condition.Result(errs...)
 }
 
 // forget drops what was reported about a definition that is not offered, unless it is being removed, its state if we do

@@ -177,7 +177,7 @@ func (r *Reconciler) Accept(
 	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (reconcile.Result, error) {
 	w.SetUnoffered(req.Name, false)
-	err := r.watched(ctx, w, req, kind)
+	err := r.claimsProblem(ctx, w, req, kind)
 	if err != nil && !condition.IsPending(err) {
 		return r.conclude(ctx, cluster, req, err)
 	}
@@ -189,9 +189,9 @@ func (r *Reconciler) Accept(
 	return condition.Result(err)
 }
 
-// watched returns why the claims of a kind are not watched. The watch is retried with back-off, and makes a new request
-// when it succeeds.
-func (r *Reconciler) watched(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
+// claimsProblem returns why the claims of a kind cannot be watched; nil while they are being listed. The watch is retried
+// with back-off, and makes a new request when it succeeds.
+func (r *Reconciler) claimsProblem(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
 	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
 		return condition.NewError(fleetv1alpha1.ReasonClaimsForbidden, install.Unwatchable(kind.GroupResource()))

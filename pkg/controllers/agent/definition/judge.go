@@ -42,7 +42,8 @@ func (r *Reconciler) Judge(
 			r.Unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}
-		return r.drain(w, crd, before.Kind), nil
+		r.drain(w, crd, before.Kind)
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
 	f, ok := index.Followed{}, false
 	if _, could := ClaimKind(crd); could {
@@ -73,25 +74,23 @@ func (r *Reconciler) Judge(
 // drain handles a definition that has the name of one of ours but is not ours, or no longer. Its claims are left alone,
 // except that those still bearing our finalizer can be deleted. When none is left, it is no longer followed; only we
 // could add the finalizer.
-func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, kind kindwatch.Kind) reconcile.Result {
+func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, kind kindwatch.Kind) {
 	crd := have.GetName()
 	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == kind.GroupKind() {
 		kind = theirs // In a version that the cluster serves.
 	}
-	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	if w.IsDrained(crd) {
 		r.Unfollow(w, crd)
-		return result
+		return
 	}
 	if r.Follow(w, crd, index.Followed{Kind: kind, InHub: true, DeletionsOnly: true}) {
-		return result
+		return
 	}
 	claims, err := w.Watcher.List(kind)
 	if err == nil && !slices.ContainsFunc(claims, w.BearsFinalizer) {
 		w.SetDrained(crd)
 		r.Unfollow(w, crd)
 	}
-	return result
 }
 
 // Follow starts following the claims of a kind in a cluster, and returns whether that is new.
