@@ -12,37 +12,36 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // access reviews the credentials' rights in the imported cluster, and lists its Nodes.
-func (r *kubeconfigs) access(ctx context.Context, p *scope.Scope) error {
-	if p.KubeconfigNow == nil && p.Waits {
-		return nil // A kubeconfig is on its way.
+func (r *kubeconfigs) access(ctx context.Context, s *scope, k kubeconfig) (res result, err error) {
+	if k.content == nil && k.waits {
+		return res, nil // A kubeconfig is on its way.
 	}
-	if p.KubeconfigNow == nil {
-		p.Set(noKubeconfigAccess())
-		return nil
+	if k.content == nil {
+		res.set(noKubeconfigAccess())
+		return res, nil
 	}
-	who := sha256.Sum256(p.KubeconfigNow)
-	before := r.clusters.Last(p.Key(), p.Import.UID)
+	who := sha256.Sum256(k.content)
+	before := r.clusters.Last(s.key(), s.imp.UID)
 	now := r.clusters.Clock.Now()
 	if good := before.GoodFor() - now.Sub(before.At); before.Who == who && good > 0 {
-		p.Set(before.Condition())
-		p.RequeueSoon(good)
-		return nil
+		res.set(before.Condition())
+		res.requeue(good)
+		return res, nil
 	}
-	leave, ok := r.enter(p)
-	if !ok {
-		return nil
+	leave, ok := r.places.Acquire(s.key(), s.imp.Namespace)
+	if res.waits = !ok; res.waits {
+		return res, nil
 	}
 	defer leave()
-	answer, err := r.clusters.Ask(ctx, p.Import.Namespace, p.KubeconfigNow, r.creds)
+	answer, err := r.clusters.Ask(ctx, s.imp.Namespace, k.content, r.creds)
 	if err != nil {
-		return err
+		return res, err
 	}
-	answer.UID, answer.At, answer.Who = p.Import.UID, now, who
+	answer.UID, answer.At, answer.Who = s.imp.UID, now, who
 	if answer.Access.Reason == fleetv1alpha1.ReasonAccessUnknown {
 		answer.Failures = before.Failures + 1
 		if !answer.NodesKnown {
@@ -50,16 +49,16 @@ func (r *kubeconfigs) access(ctx context.Context, p *scope.Scope) error {
 			answer.Nodes, answer.NodesKnown = before.Nodes, before.NodesKnown
 		}
 	}
-	answer = r.clusters.Remember(p.Key(), answer)
-	p.Set(answer.Condition())
-	p.RequeueSoon(answer.GoodFor())
-	if answer.Unauthenticated {
-		r.refusedToken(p)
+	answer = r.clusters.Remember(s.key(), answer)
+	res.set(answer.Condition())
+	res.requeue(answer.GoodFor())
+	if answer.Unauthenticated && k.account != nil {
+		r.refusedToken(s)
 	}
 	if answer.NodesKnown != before.NodesKnown {
-		p.RequeueSoon(condition.Soon) // The Nodes may show pools.
+		res.requeue(condition.Soon) // The Nodes may show pools.
 	}
-	return nil
+	return res, nil
 }
 
 func noKubeconfigAccess() metav1.Condition {
@@ -72,12 +71,4 @@ func noKubeconfigAccess() metav1.Condition {
 // newPlaces returns half as many places as workers, so that hanging queries never block imports that query nothing.
 func newPlaces(workers int, wake func(types.NamespacedName)) *limits.Slots[types.NamespacedName] {
 	return limits.NewSlots(workers/2, 0, wake)
-}
-
-// enter requests a place for the import of a pass.
-func (r *kubeconfigs) enter(p *scope.Scope) (leave func(), ok bool) {
-	if leave, ok = r.places.Acquire(p.Key(), p.Import.Namespace); !ok {
-		p.Waits = true
-	}
-	return leave, ok
 }

@@ -24,9 +24,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // hubObjects reads and writes the objects that imports create in the hub.
@@ -62,7 +60,7 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 
 // find returns the object of that name, or a NotFound error. An object that is not the import's is a problem. Only what
 // is not in the cache of the imports' objects is read from the API server.
-func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (h *hubObjects) find(ctx context.Context, s *scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
 	err := h.owned.Get(ctx, client.ObjectKeyFromObject(want), there)
@@ -72,7 +70,7 @@ func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructure
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
-	case !ownership.MarkedBy(there, p.Wanted):
+	case !ownership.MarkedBy(there, s.wanted):
 		return nil, nameTaken(want.GetKind(), want.GetName())
 	}
 	return there, nil
@@ -179,13 +177,7 @@ func (h *hubObjects) mergePatch(ctx context.Context, object *unstructured.Unstru
 }
 
 func nameTaken(kind, name string) error {
-	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that was not created by this import; it is left alone", kind, name)
-}
-
-// isNameTaken reports whether a problem is that of nameTaken.
-func isNameTaken(err error) bool {
-	problem, ok := errors.AsType[*condition.Error](err)
-	return ok && problem.Reason == fleetv1alpha1.ReasonNameTaken
+	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that was not created by this import; it is left alone", kind, name)
 }
 
 func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {

@@ -19,103 +19,102 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // collisions checks whether something else has the names that the import needs, or manages the cluster.
-func (r *Reconciler) collisions(ctx context.Context, p *scope.Scope) error {
-	if p.Frozen {
+func (r *Reconciler) collisions(ctx context.Context, s *scope, hub capabilities, frozen bool) error {
+	if frozen {
 		return nil
 	}
-	if err := r.importedTwice(ctx, p); err != nil {
+	if err := r.importedTwice(ctx, s, hub); err != nil {
 		return err
 	}
 	for _, taken := range []struct {
 		gvk  schema.GroupVersionKind
 		name string
 	}{
-		{clusterv1.GroupVersion.WithKind("Cluster"), p.Import.Name},
-		{corev1.SchemeGroupVersion.WithKind("Secret"), ownership.KubeconfigName(p.Import)},
+		{clusterv1.GroupVersion.WithKind("Cluster"), s.imp.Name},
+		{corev1.SchemeGroupVersion.WithKind("Secret"), ownership.KubeconfigName(s.imp)},
 	} {
 		there := &metav1.PartialObjectMetadata{}
 		there.SetGroupVersionKind(taken.gvk)
-		err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: taken.name}, there)
+		err := r.live.Get(ctx, client.ObjectKey{Namespace: s.imp.Namespace, Name: taken.name}, there)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot get %s %q: %w", taken.gvk.Kind, taken.name, err)
 		}
-		if err == nil && !ownership.MarkedBy(there, p.Wanted) {
+		if err == nil && !ownership.MarkedBy(there, s.wanted) {
 			return nameTaken(taken.gvk.Kind, taken.name)
 		}
 	}
-	return r.managedByCrossplane(ctx, p)
+	return r.managedByCrossplane(ctx, s, hub)
 }
 
 // importedTwice finds an older import of the same cluster. Of one in another namespace, only its existence is reported.
-func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
+func (r *Reconciler) importedTwice(ctx context.Context, s *scope, hub capabilities) error {
 	var all fleetv1alpha1.ClusterImportList
 	if err := r.hub.List(ctx, &all); err != nil {
 		return fmt.Errorf("cannot list ClusterImports: %w", err)
 	}
-	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
-	other, found := ownership.ImportedBefore(p.Import, all.Items, namespaced, p.ConfigAllows)
+	_, namespaced, _ := hub.versions.Managed(reflection.Kinds(s.wanted.Cloud)[0])
+	other, found := ownership.ImportedBefore(s.imp, all.Items, namespaced, hub.configAllows)
 	if !found {
 		return nil
 	}
 	which := "in another namespace"
-	if other.Namespace == p.Import.Namespace {
+	if other.Namespace == s.imp.Namespace {
 		which = fmt.Sprintf("%q", other.Name)
 	}
-	p.RequeueSoon(scope.Retry)
-	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice,
-		"The ClusterImport %s imports the same cluster and is older", which)
+	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice,
+		"The ClusterImport %s imports the same cluster and is older", which).RetriedAfter(workload.Retry)
 }
 
 // managedByCrossplane finds a foreign managed resource for the same cluster that may do more than observe. It
 // runs only until the import has its own: the list of a kind covers the whole hub.
-func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) error {
-	gvk, _, found := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
+func (r *Reconciler) managedByCrossplane(ctx context.Context, s *scope, hub capabilities) error {
+	gvk, _, found := hub.versions.Managed(reflection.Kinds(s.wanted.Cloud)[0])
 	if !found {
 		return nil
 	}
 	ours := unstructuredList(gvk)
-	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
+	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)}); err != nil {
 		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 	}
-	if len(r.own(p, ours.Items)) > 0 {
+	if len(r.own(s, ours.Items)) > 0 {
 		return nil
 	}
-	return r.noOtherManages(ctx, p, "")
+	return r.noOtherManages(ctx, s, hub, "")
 }
 
 // observedElsewhere checks once more, with the cluster's observed ID, before the cluster is first reflected: a managed
 // resource under another provider configuration can stand for it.
-func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) error {
-	if p.Frozen {
+func (r *Reconciler) observedElsewhere(ctx context.Context, s *scope, hub capabilities, obs observation) error {
+	if obs.frozen {
 		return nil
 	}
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
-	switch err := r.owned.Get(ctx, p.Key(), cluster); {
+	switch err := r.owned.Get(ctx, s.key(), cluster); {
 	case err == nil:
 		return nil
 	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("cannot get Cluster %q: %w", p.Key(), err)
+		return fmt.Errorf("cannot get Cluster %q: %w", s.key(), err)
 	}
-	return r.noOtherManages(ctx, p, p.Facts.ID)
+	return r.noOtherManages(ctx, s, hub, obs.facts.ID)
 }
 
 // noOtherManages stops the pass if a foreign managed resource represents the cluster, whose ID may be unknown,
 // and may do more than observe.
-func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
-	kind := reflection.Kinds(p.Wanted.Cloud)[0]
-	_, namespaced, _ := p.Served.Managed(kind)
+func (r *Reconciler) noOtherManages(ctx context.Context, s *scope, hub capabilities, id string) error {
+	kind := reflection.Kinds(s.wanted.Cloud)[0]
+	_, namespaced, _ := hub.versions.Managed(kind)
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		mapping, err := r.mapper.RESTMapping(gk)
 		if err != nil {
 			continue // It is not served.
 		}
-		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted)
+		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, s.wanted)
 		if apierrors.IsForbidden(err) {
 			continue // The preflight checked the rights for the used group only.
 		}
@@ -132,10 +131,9 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 			if err != nil {
 				return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 			}
-			if ownership.Manages(other, p.Wanted, namespaced, id) {
-				p.RequeueSoon(scope.Retry)
-				return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
-					"Another %s of Crossplane represents this cluster and may change it", gk.Kind)
+			if ownership.Manages(other, s.wanted, namespaced, id) {
+				return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
+					"Another %s of Crossplane represents this cluster and may change it", gk.Kind).RetriedAfter(workload.Retry)
 			}
 		}
 	}

@@ -19,13 +19,13 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // connectionSecret reads a key of the connection Secret of the import's managed resource.
-func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key string) ([]byte, error) {
-	secret, err := r.getConnectionSecret(ctx, p)
+func (r *kubeconfigs) connectionSecret(ctx context.Context, s *scope, obs observation, key string) ([]byte, error) {
+	secret, err := r.getConnectionSecret(ctx, s, obs)
 	if err != nil {
 		return nil, err
 	}
@@ -39,28 +39,28 @@ func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key 
 // names: that of AKS has the administrator's kubeconfig, and its provider deletes it only with the managed resource of
 // the cluster, which stays. As long as one asks for the Secret, because something stops the import, the provider would
 // write it again.
-func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, p *scope.Scope) error {
-	if slices.ContainsFunc(p.Managed, publishes) {
-		return nil
+func (r *kubeconfigs) removeConnectionSecret(ctx context.Context, s *scope, obs observation) (res result, err error) {
+	if slices.ContainsFunc(obs.managed, publishes) {
+		return res, nil
 	}
-	secret, err := r.getConnectionSecret(ctx, p)
+	secret, err := r.getConnectionSecret(ctx, s, obs)
 	if isProblem(err) {
-		return nil // There is none, or it is not ours.
+		return res, nil // There is none, or it is not ours.
 	}
 	if err != nil {
-		return err
+		return res, err
 	}
 	if secret.DeletionTimestamp.IsZero() {
 		err = r.remove(ctx, secret)
 	}
 	// A provider that was at work may write it once more, and a finalizer or a policy keep it: Secrets are not watched.
-	p.RequeueSoon(scope.Retry)
+	res.again = workload.Retry
 	if isRefused(err) {
-		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested,
+		res.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested,
 			"The spec requests no kubeconfig; the provider's Secret %q cannot be deleted: %s", secret.Name, wordsOf(err))
-		return nil
+		return res, nil
 	}
-	return err
+	return res, err
 }
 
 func publishes(m *unstructured.Unstructured) bool {
@@ -70,10 +70,10 @@ func publishes(m *unstructured.Unstructured) bool {
 
 // getConnectionSecret reads the connection Secret of the import's managed resource. It counts only if that managed
 // resource controls it: anybody could use its name.
-func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
+func (r *kubeconfigs) getConnectionSecret(ctx context.Context, s *scope, obs observation) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	name := ownership.ConnectionSecretName(p.Import)
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: name}, secret)
+	name := ownership.ConnectionSecretName(s.imp)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.imp.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider has not published credentials yet")
 	}
@@ -81,7 +81,7 @@ func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (
 		return nil, fmt.Errorf("cannot get Secret %q: %w", name, err)
 	}
 	controller := metav1.GetControllerOf(secret)
-	for _, m := range p.Managed {
+	for _, m := range obs.managed {
 		if controller != nil && controller.UID == m.GetUID() {
 			return secret, nil
 		}
@@ -92,8 +92,8 @@ func (r *kubeconfigs) getConnectionSecret(ctx context.Context, p *scope.Scope) (
 // publishedCluster is the cluster of the provider's published kubeconfig. AKS publishes the API server's authority and
 // port nowhere else. It is empty if the kubeconfig names none. The kubeconfig's user, which may be a program to run, is
 // ignored.
-func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
-	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
+func (r *kubeconfigs) publishedCluster(ctx context.Context, s *scope, obs observation) (*clientcmdapi.Cluster, error) {
+	given, err := r.connectionSecret(ctx, s, obs, providerKubeconfigKey)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 // TestRemoveConnectionSecret: only the Secret that a managed resource of the import published is deleted, when none
@@ -64,19 +64,18 @@ func TestRemoveConnectionSecret(t *testing.T) {
 					return c.Delete(ctx, o, opts...)
 				}}).Build()
 			r := &kubeconfigs{hubObjects: &hubObjects{hub: hub, live: hub}}
-			p := scope.New(imp)
-			p.Managed = []*unstructured.Unstructured{m}
-			if err := r.removeConnectionSecret(t.Context(), p); err != nil {
+			p, err := r.removeConnectionSecret(t.Context(), newScope(imp), observation{managed: []*unstructured.Unstructured{m}})
+			if err != nil {
 				t.Fatal(err)
 			}
-			err := hub.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)
+			err = hub.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)
 			if apierrors.IsNotFound(err) != tc.isGone {
 				t.Errorf("want it gone: %t, got %v", tc.isGone, err)
 			}
-			if requeues := p.Requeue() == scope.Retry; requeues != tc.requeues {
-				t.Errorf("want another pass soon: %t, got one after %s", tc.requeues, p.Requeue())
+			if requeues := p.requeueAfter() == workload.Retry; requeues != tc.requeues {
+				t.Errorf("want another pass soon: %t, got one after %s", tc.requeues, p.requeueAfter())
 			}
-			said := meta.FindStatusCondition(p.Conditions, fleetv1alpha1.ConditionKubeconfigReady)
+			said := meta.FindStatusCondition(p.conditions, fleetv1alpha1.ConditionKubeconfigReady)
 			if (said != nil && strings.Contains(said.Message, "cannot be deleted")) != (tc.refusal != nil) {
 				t.Errorf("got the condition %v", said)
 			}

@@ -32,7 +32,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
@@ -262,65 +261,59 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", req, err)
 	}
-	p := scope.New(imp)
+	s, res := newScope(imp), result{}
 	defer func() {
-		if !p.Waits {
+		if !res.waits {
 			r.kubeconfigs.places.Release(req.NamespacedName)
 		}
 	}()
-	var err error
-	if imp.DeletionTimestamp.IsZero() {
-		err = r.run(ctx, p, r.importCluster)
-	} else {
-		err = r.run(ctx, p, r.unimport)
+	advance := r.importCluster
+	if !imp.DeletionTimestamp.IsZero() {
+		advance = r.unimport
 	}
-	if p.Reflection.Objects != nil && !p.Frozen {
-		r.outcomes.set(p.Key(), p.Outcomes)
-	}
+	res, err := run(func() (result, error) { return advance(ctx, s) })
 	if err != nil && apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
-	if p.Gone {
+	if res.gone {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if err := errors.Join(err, r.report(ctx, p)); err != nil {
+	if err := errors.Join(err, r.report(ctx, s, res)); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: p.Requeue()}, nil
+	return reconcile.Result{RequeueAfter: res.requeueAfter()}, nil
 }
 
-// importCluster advances an import. The kubeconfig is kept also where a step ends with a problem.
-func (r *Reconciler) importCluster(ctx context.Context, p *scope.Scope) error {
+// importCluster advances an import. The kubeconfig is kept also where a phase ends with a problem.
+func (r *Reconciler) importCluster(ctx context.Context, s *scope) (result, error) {
 	if err := r.mayImport(ctx); err != nil {
-		return err
+		return result{}, err
 	}
-	err := r.run(ctx, p, r.preflight, r.checkPrevious, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
-		r.reflectProvider, r.kubeconfigs.kubeconfig, r.reflectCluster, r.kubeconfigs.access, r.prune)
-	return errors.Join(err, r.run(ctx, p, r.kubeconfigs.keepKubeconfig))
-}
-
-// run executes the steps until one ends with a problem, which is reported.
-func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(context.Context, *scope.Scope) error) error {
-	for _, step := range steps {
-		if err := step(ctx, p); err != nil {
-			if problem, ok := errors.AsType[*condition.Error](err); ok {
-				p.Report(problem)
-				return nil
-			}
-			switch {
-			case isRefused(err):
-				p.Fail(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "%s", err)
-			case apierrors.IsForbidden(err):
-				p.Fail(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing, "%s", err)
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// finalizer is added to the import before anything is created for it.
-func (r *Reconciler) finalizer(ctx context.Context, p *scope.Scope) error {
-	return r.setFinalizer(ctx, p, true)
+	var (
+		hub    capabilities
+		frozen bool
+		obs    observation
+		made   reflected
+		k      kubeconfig
+	)
+	all, err := run(
+		func() (res result, err error) { hub, res, err = r.preflight(ctx, s); return res, err },
+		func() (result, error) { return result{}, r.checkPrevious(ctx, s) },
+		func() (res result, _ error) { frozen, res = r.admission(ctx, s); return res, nil },
+		func() (result, error) { return r.foreignMembers(ctx, s) },
+		func() (result, error) { return result{}, r.collisions(ctx, s, hub, frozen) },
+		func() (result, error) { return result{}, r.setFinalizer(ctx, s.imp, true) },
+		func() (res result, err error) { obs, res, err = r.observe(ctx, s, hub, frozen); return res, err },
+		func() (res result, err error) { obs, res, err = r.read(s, obs); return res, err },
+		func() (result, error) { return result{}, r.observedElsewhere(ctx, s, hub, obs) },
+		func() (res result, err error) { made, res, err = r.reflectProvider(ctx, s, hub, obs); return res, err },
+		func() (res result, err error) { k, res, err = r.kubeconfigs.kubeconfig(ctx, s, obs); return res, err },
+		func() (result, error) { return r.reflectCluster(ctx, s, made) },
+		func() (result, error) { return r.kubeconfigs.access(ctx, s, k) },
+		func() (result, error) { return result{}, r.prune(ctx, s, obs, made) },
+	)
+	kept, failed := run(func() (result, error) { return r.kubeconfigs.keepKubeconfig(ctx, s, obs, all) })
+	all.add(kept)
+	return all, errors.Join(err, failed)
 }

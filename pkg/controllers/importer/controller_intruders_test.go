@@ -27,7 +27,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
@@ -263,26 +262,25 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 		clusters: workload.NewClusters(clock, nil), creds: credentials.Options{AllowLoopback: true},
 		places: newPlaces(workers, func(key types.NamespacedName) { woken <- key }),
 	}
-	kubeconfig, err := encoded(&clientcmdapi.Cluster{
+	content, err := encoded(&clientcmdapi.Cluster{
 		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}, &clientcmdapi.AuthInfo{Token: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(namespace string, i int) *scope.Scope {
+	look := func(namespace string, i int) result {
 		imp := anImport()
 		imp.Namespace, imp.Name, imp.UID = namespace, fmt.Sprint("import-", i), types.UID(fmt.Sprint(namespace, i))
-		p := scope.New(imp)
-		p.KubeconfigNow = kubeconfig
-		if err := r.access(t.Context(), p); err != nil {
+		p, err := r.access(t.Context(), newScope(imp), kubeconfig{content: content})
+		if err != nil {
 			t.Error(err)
 		}
 		return p
 	}
-	waits := func(p *scope.Scope) {
+	waits := func(p result) {
 		t.Helper()
-		if !p.Waits || len(p.Conditions) > 0 {
-			t.Errorf("want a further import to wait for its turn without a worker, got %v", p.Conditions)
+		if !p.waits || len(p.conditions) > 0 {
+			t.Errorf("want a further import to wait for its turn without a worker, got %v", p.conditions)
 		}
 	}
 	var hanging sync.WaitGroup
@@ -311,10 +309,10 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	for i := range 5 {
 		clock.Step(last)
 		p := look("attacker", 0)
-		if p.Requeue() <= last && last < scope.Resync {
-			t.Errorf("time %d: want the cluster to be left alone for longer than %s, got %s", i, last, p.Requeue())
+		if p.requeueAfter() <= last && last < workload.Resync {
+			t.Errorf("time %d: want the cluster to be left alone for longer than %s, got %s", i, last, p.requeueAfter())
 		}
-		last = p.Requeue()
+		last = p.requeueAfter()
 	}
 	r.places.Release(types.NamespacedName{Namespace: "attacker", Name: "import-2"})
 	if free, waiting, parties := r.places.Shared.Usage(); free != workers/2 || waiting > 0 || parties > 0 {

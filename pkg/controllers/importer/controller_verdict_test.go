@@ -12,7 +12,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/verdict"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // TestVerdictsOnClusterImports checks that, for each state of an import, tools that wait come to the verdict that a
@@ -31,11 +30,11 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 	}
 	state := func(change ...metav1.Condition) *unstructured.Unstructured {
 		imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop", Generation: 2}}
-		p := scope.New(imp)
+		var res result
 		for _, c := range append(append([]metav1.Condition{}, reached...), change...) {
-			p.Set(c)
+			res.set(c)
 		}
-		imp.Status = buildStatus(p, now)
+		imp.Status = buildStatus(newScope(imp), res, now)
 		return verdict.Object(t, kind, imp)
 	}
 	no := func(of, reason string) metav1.Condition {
@@ -49,7 +48,7 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 		imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "customers", Name: "shop", Generation: 2, DeletionTimestamp: &metav1.Time{Time: now},
 		}}
-		imp.Status = buildStatus(scope.New(imp), now)
+		imp.Status = buildStatus(newScope(imp), result{}, now)
 		return verdict.Object(t, kind, imp)
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{

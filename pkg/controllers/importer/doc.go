@@ -20,7 +20,7 @@
 //   - Credentials are withdrawn with their label, Secret, ServiceAccount or right, even if the import is stopped. A
 //     record in a Secret counts only for the kubeconfig with which it was written. The status names what exists and
 //     nothing else: policies rely on it.
-//   - Each step reads the current state, so the manager can be stopped anywhere.
+//   - Each phase reads the current state, so the manager can be stopped anywhere. Messages are bounded and cleaned.
 //
 // What does the owner of an imported cluster gain? Only its own kubeconfig's credentials, bounded reads, and no
 // redirects. What does the author of a ClusterImport gain? Observing with a provider configuration that allows the

@@ -24,7 +24,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/exhaustive"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
@@ -301,7 +300,7 @@ func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
 	}
 	c := s.sent.client()
 	r := &Reconciler{hubObjects: &hubObjects{hub: c, live: c}, recorder: &events.FakeRecorder{}}
-	p := scope.New(imp)
+	p := newScope(imp)
 	for _, own := range r.own(p, []unstructured.Unstructured{*o}) {
 		s.own = true
 		s.err = r.takeBack(context.Background(), p, &own)

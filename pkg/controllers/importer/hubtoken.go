@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 )
 
@@ -36,15 +35,15 @@ var errHub = errors.New("cannot ask the hub for a token")
 // federatedRequest is the request that exchanges a token of the ServiceAccount that the spec names. Whether Masthead
 // may still have that is checked in each pass, not only when a token is due: revoking the right withdraws the
 // credentials.
-func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (token.Request, error) {
-	e, err := token.NewExchange(p.Import.Spec)
+func (r *kubeconfigs) federatedRequest(ctx context.Context, s *scope) (token.Request, error) {
+	e, err := token.NewExchange(s.imp.Spec)
 	if err != nil {
 		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}
-	if err := r.mayAskForTokens(ctx, p, e.Account); err != nil {
+	if err := r.mayAskForTokens(ctx, s, e.Account); err != nil {
 		return token.Request{}, err
 	}
-	request, err := r.tokens.ExchangeRequest(e, func(ctx context.Context) (string, error) { return r.hubToken(ctx, p, e.Account, e.Audience) })
+	request, err := r.tokens.ExchangeRequest(e, func(ctx context.Context) (string, error) { return r.hubToken(ctx, s, e.Account, e.Audience) })
 	if err != nil {
 		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
 	}
@@ -54,9 +53,9 @@ func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (tok
 // mayAskForTokens checks whether Masthead has been granted the right to request tokens of a ServiceAccount in the
 // namespace of the import, which none of Masthead's installed roles grants, and whether the ServiceAccount is for this
 // import.
-func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, account string) error {
+func (r *kubeconfigs) mayAskForTokens(ctx context.Context, s *scope, account string) error {
 	allowed, err := r.isAllowed(ctx, authorizationv1.ResourceAttributes{
-		Namespace: p.Import.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
+		Namespace: s.imp.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
 	})
 	if err != nil {
 		return err
@@ -64,14 +63,14 @@ func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, accou
 	if !allowed {
 		return notGranted(account)
 	}
-	return r.mayUseAccount(ctx, p, account)
+	return r.mayUseAccount(ctx, s, account)
 }
 
 // mayUseAccount checks that a hub ServiceAccount has the label by which its owner allows imports to use it. The grant
 // alone would allow everybody who may write a ClusterImport in the namespace, for a cluster of theirs.
-func (r *kubeconfigs) mayUseAccount(ctx context.Context, p *scope.Scope, account string) error {
+func (r *kubeconfigs) mayUseAccount(ctx context.Context, s *scope, account string) error {
 	there := &corev1.ServiceAccount{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: account}, there)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.imp.Namespace, Name: account}, there)
 	switch {
 	case apierrors.IsForbidden(err):
 		return notGranted(account)
@@ -79,10 +78,10 @@ func (r *kubeconfigs) mayUseAccount(ctx context.Context, p *scope.Scope, account
 		return noHubAccount(account)
 	case err != nil:
 		return fmt.Errorf("cannot get ServiceAccount %q: %w", account, err)
-	case !mayUse(there, p.Import):
+	case !mayUse(there, s.imp):
 		return withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
 			"The ServiceAccount %q is not for this ClusterImport, and no token of it is requested: give it the label %s=%s", account,
-			fleetv1alpha1.ImportCredentialsLabel, p.Import.UID)
+			fleetv1alpha1.ImportCredentialsLabel, s.imp.UID)
 	}
 	return nil
 }
@@ -94,8 +93,8 @@ func noHubAccount(account string) error {
 
 // hubToken requests a token of a ServiceAccount in the namespace of the import, for one audience. A token with any
 // other audience is never sent: the hub itself could accept it.
-func (r *kubeconfigs) hubToken(ctx context.Context, p *scope.Scope, account, audience string) (string, error) {
-	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: account}}
+func (r *kubeconfigs) hubToken(ctx context.Context, s *scope, account, audience string) (string, error) {
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.imp.Namespace, Name: account}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: []string{audience}, ExpirationSeconds: new(hubTokenSeconds),
 	}}

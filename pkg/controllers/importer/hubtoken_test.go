@@ -26,7 +26,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -222,7 +221,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 			r := &kubeconfigs{
 				hubObjects: &hubObjects{hub: hub, live: hub}, clock: clock, tokens: minted, places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 			}
-			token, err := r.minted(t.Context(), scope.New(imp), imp.Spec.KubeconfigSource())
+			token, _, err := r.minted(t.Context(), newScope(imp), imp.Spec.KubeconfigSource())
 			if tc.want == "" {
 				if err != nil || token != "federated" || issued != 1 || cloud.Requests.Load() != 1 {
 					t.Errorf("%s\nwant a token, got %q, %v", tc.reason, token, err)
@@ -245,8 +244,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 
 // TestKubeconfigWithExecIsRefused: the attacker makes the imported cluster's kubeconfig run a program in the hub.
 func TestKubeconfigWithExecIsRefused(t *testing.T) {
-	r, p := &kubeconfigs{}, scope.New(&fleetv1alpha1.ClusterImport{})
-	p.Facts = &reflection.Facts{}
+	r, s, facts := &kubeconfigs{}, newScope(&fleetv1alpha1.ClusterImport{}), &reflection.Facts{}
 	kubeconfig := `apiVersion: v1
 kind: Config
 current-context: c
@@ -261,14 +259,14 @@ users: [{name: u, user: %s}]
 		"File":          `{tokenFile: /var/run/secrets/token}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), p)
+			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), s, facts)
 			problem, ok := errors.AsType[*condition.Error](err)
 			if !ok || problem.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
 				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
 			}
 		})
 	}
-	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), p)
+	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), s, facts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,14 @@ func (k *kinds) grant() {
 	k.granted = k.clock.Now()
 }
 
+// capabilities are what the hub serves for the cloud of an import, and which namespaces may use its provider
+// configuration.
+type capabilities struct {
+	*cloudKinds
+
+	configAllows func(namespace string) bool
+}
+
 // cloudKinds is what the hub serves for a cloud.
 type cloudKinds struct {
 	at       time.Time

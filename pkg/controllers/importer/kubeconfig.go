@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -24,11 +26,12 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // Keys of the Secrets that Crossplane providers write, and of the one that Cluster API reads.
@@ -56,6 +59,21 @@ type kubeconfigs struct {
 	lacking  lacking
 }
 
+// kubeconfig is what is known of an import's kubeconfig.
+type kubeconfig struct {
+	// content is what the Secret holds; nil if there is none.
+	content []byte
+	expires time.Time
+	// account is the ServiceAccount of the imported cluster whose token that is; nil for the credentials of the source.
+	account *fleetv1alpha1.ServiceAccountReference
+	// sourceFails says why the source gives no credentials to request the next token with; "" if it does.
+	sourceFails string
+	// again is when to request the next token; 0 for the regular time.
+	again time.Duration
+	// waits means that the import found no place to request one.
+	waits bool
+}
+
 // forget drops the state of an import that is gone.
 func (r *kubeconfigs) forget(key types.NamespacedName) {
 	r.places.Release(key)
@@ -66,107 +84,118 @@ func (r *kubeconfigs) forget(key types.NamespacedName) {
 }
 
 // kubeconfig writes the Secret with the kubeconfig. Missing credentials block nothing else.
-func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
-	if p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
-		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec requests no kubeconfig")
-		r.lacking.forget(p.Key())
-		return errors.Join(r.withdrawKubeconfig(ctx, p), r.removeConnectionSecret(ctx, p))
+func (r *kubeconfigs) kubeconfig(ctx context.Context, s *scope, obs observation) (k kubeconfig, res result, err error) {
+	if s.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
+		res.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec requests no kubeconfig")
+		r.lacking.forget(s.key())
+		withdrawn, err := r.withdrawKubeconfig(ctx, s)
+		res.add(withdrawn)
+		removed, failed := r.removeConnectionSecret(ctx, s, obs)
+		res.add(removed)
+		return k, res, errors.Join(err, failed)
 	}
-	content, err := r.leastCredentials(ctx, p)
-	if isProblem(err) {
-		return r.noCredentials(ctx, p, err)
+	k, err = r.leastCredentials(ctx, s, obs)
+	res.again, res.waits = k.again, k.waits
+	switch {
+	case errors.Is(err, limits.ErrNoPlace):
+		return k, res, nil // It is woken. What was said of the kubeconfig before stays.
+	case err != nil:
+		lacking, err := r.noCredentials(ctx, s, err)
+		res.add(lacking)
+		return k, res, err
 	}
-	if errors.Is(err, limits.ErrNoPlace) {
-		return nil // It is woken. What was said of the kubeconfig before stays.
+	res.references = []fleetv1alpha1.ImportReference{
+		{APIVersion: "v1", Kind: "Secret", Namespace: s.imp.Namespace, Name: ownership.KubeconfigName(s.imp)},
 	}
-	if err != nil {
-		return err
+	if err := r.writeKubeconfig(ctx, s, k); err != nil {
+		return k, res, err
 	}
-	if err := r.writeKubeconfig(ctx, p, content); err != nil {
-		return err
+	res.kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: ownership.KubeconfigName(s.imp)}
+	if !k.expires.IsZero() {
+		res.kubeconfig.ExpirationTime = new(metav1.NewTime(k.expires).Rfc3339Copy())
 	}
-	p.KubeconfigNow = content
 	message := "The Secret holds the kubeconfig"
-	if p.SourceFails == "" {
-		r.lacking.forget(p.Key())
+	if k.sourceFails == "" {
+		r.lacking.forget(s.key())
 	} else {
-		message += ", with a token that is valid until it expires. For the next one, the source provides no credentials: " + p.SourceFails
+		message += ", with a token that is valid until it expires. For the next one, the source provides no credentials: " + k.sourceFails
 	}
-	p.Succeed(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, message)
-	return nil
+	res.succeed(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, message)
+	return k, res, nil
 }
 
 // noCredentials reports the problem why there are none, and removes a kubeconfig made with withdrawn credentials.
-func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, err error) error {
+func (r *kubeconfigs) noCredentials(ctx context.Context, s *scope, err error) (res result, _ error) {
 	problem, ok := errors.AsType[*condition.Error](err)
 	if !ok {
-		return err
+		return res, err
 	}
-	p.Report(problem.RetriedAfter(r.lacking.next(p, problem, r.clock.Now())))
+	res.report(problem.RetriedAfter(r.lacking.next(s, problem, r.clock.Now())))
 	if !isWithdrawn(err) {
-		return nil
+		return res, nil
 	}
-	return r.withdrawKubeconfig(ctx, p)
+	withdrawn, err := r.withdrawKubeconfig(ctx, s)
+	res.add(withdrawn)
+	return res, err
 }
 
 // withdrawKubeconfig takes the credentials away from their users: Cluster API core, and Masthead itself if the cluster
 // is enrolled.
-func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) error {
-	r.tokens.Forget(p.Key())
-	r.accounts.Drop(p.Key(), 0)
-	left, err := r.removeKubeconfig(ctx, p)
-	if err != nil {
-		return err
+func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, s *scope) (res result, err error) {
+	r.tokens.Forget(s.key())
+	r.accounts.Drop(s.key(), 0)
+	left, err := r.removeKubeconfig(ctx, s)
+	switch {
+	case err != nil:
+	case left > 0:
+		res.again = workload.Retry // A foreign finalizer keeps the Secret, which is not watched.
+	default:
+		res.removed = []schema.GroupKind{corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()}
+		res.set(noKubeconfigAccess())
 	}
-	if left > 0 {
-		p.RequeueSoon(scope.Retry) // A foreign finalizer keeps the Secret, which is not watched.
-		return nil
-	}
-	p.Removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] = true
-	p.Set(noKubeconfigAccess())
-	return nil
+	return res, err
 }
 
 // keepKubeconfig keeps an existing kubeconfig up to date where the pass stopped before that step: a refused reflection
 // must not end the connection when the token expires. Credentials that are withdrawn, or come from a source that the
 // spec no longer names, are removed regardless of what else stops the import.
-func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error {
-	came := slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
-	if came || p.Emptied {
-		return nil
+func (r *kubeconfigs) keepKubeconfig(ctx context.Context, s *scope, obs observation, before result) (res result, err error) {
+	if before.emptied || meta.FindStatusCondition(before.conditions, fleetv1alpha1.ConditionKubeconfigReady) != nil {
+		return res, nil
 	}
-	refused := r.checkServer(p.Import.Spec.Kubeconfig)
-	named, none := namedSecret(p.Import.Spec), p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
-	secret, err := r.ownKubeconfig(ctx, p)
+	refused := r.checkServer(s.imp.Spec.Kubeconfig)
+	named, none := namedSecret(s.imp.Spec), s.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
+	secret, err := r.ownKubeconfig(ctx, s)
 	switch {
 	case err != nil:
-		return client.IgnoreNotFound(err)
-	case p.Facts != nil || none:
-		return r.kubeconfig(ctx, p)
+		return res, client.IgnoreNotFound(err)
+	case obs.facts != nil || none:
+		_, res, err = r.kubeconfig(ctx, s, obs)
+		return res, err
 	case refused != nil:
-		return r.noCredentials(ctx, p, refused)
-	case holdsOtherCredentials(p, secret):
-		return r.noCredentials(ctx, p, withdrawnUntilRequested(p.Import.Spec))
-	case named == nil && p.Import.Spec.HubServiceAccount() == "":
-		return nil
+		return r.noCredentials(ctx, s, refused)
+	case holdsOtherCredentials(s, secret):
+		return r.noCredentials(ctx, s, withdrawnUntilRequested(s.imp.Spec))
+	case named == nil && s.imp.Spec.HubServiceAccount() == "":
+		return res, nil
 	}
-	switch err = r.mayStillUse(ctx, p, named); {
+	switch err = r.mayStillUse(ctx, s, named); {
 	case isWithdrawn(err):
-		return r.noCredentials(ctx, p, err)
+		return r.noCredentials(ctx, s, err)
 	case isProblem(err):
-		return nil
+		return res, nil
 	default:
-		return err
+		return res, err
 	}
 }
 
 // mayStillUse checks whether the credentials that an import uses have been withdrawn: those of a Secret, or those of a
 // hub ServiceAccount.
-func (r *kubeconfigs) mayStillUse(ctx context.Context, p *scope.Scope, named *fleetv1alpha1.SecretKeyReference) error {
-	if account := p.Import.Spec.HubServiceAccount(); account != "" {
-		return r.mayAskForTokens(ctx, p, account)
+func (r *kubeconfigs) mayStillUse(ctx context.Context, s *scope, named *fleetv1alpha1.SecretKeyReference) error {
+	if account := s.imp.Spec.HubServiceAccount(); account != "" {
+		return r.mayAskForTokens(ctx, s, account)
 	}
-	_, err := r.secretKey(ctx, p, *named)
+	_, err := r.secretKey(ctx, s, *named)
 	return err
 }
 
@@ -187,7 +216,7 @@ func namedSecret(s fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.SecretKeyRefe
 }
 
 func noKubeconfig(reason, format string, args ...any) error {
-	return scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
+	return stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
 }
 
 // withdrawnError says that the kubeconfig was made with credentials that may no longer be used.
@@ -197,7 +226,7 @@ func (e withdrawnError) Error() string { return e.problem.Error() }
 func (e withdrawnError) Unwrap() error { return e.problem }
 
 func withdrawn(reason, format string, args ...any) error {
-	return withdrawnError{scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)}
+	return withdrawnError{stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)}
 }
 
 func isWithdrawn(err error) bool { return errors.As(err, new(withdrawnError)) }
@@ -209,47 +238,48 @@ func isProblem(err error) bool {
 }
 
 // credentials is a kubeconfig with only what is needed.
-func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
-	k := p.Import.Spec.Kubeconfig
-	if err := r.checkServer(k); err != nil {
-		return nil, err
+func (r *kubeconfigs) credentials(ctx context.Context, s *scope, obs observation) (k kubeconfig, err error) {
+	spec := s.imp.Spec.Kubeconfig
+	if err := r.checkServer(spec); err != nil {
+		return k, err
 	}
 	var token string
-	var err error
-	switch source := p.Import.Spec.KubeconfigSource(); source {
+	switch source := s.imp.Spec.KubeconfigSource(); source {
 	case fleetv1alpha1.KubeconfigSourceProvider:
 		key := providerKubeconfigKey
-		if k != nil && k.User == fleetv1alpha1.KubeconfigUserAdmin {
+		if spec != nil && spec.User == fleetv1alpha1.KubeconfigUserAdmin {
 			key = providerAdminKubeconfigKey
 		}
-		given, err := r.connectionSecret(ctx, p, key)
+		given, err := r.connectionSecret(ctx, s, obs, key)
 		if err != nil {
-			return nil, err
+			return k, err
 		}
-		return r.sanitised(given, p)
+		k.content, err = r.sanitised(given, s, obs.facts)
+		return k, err
 	case fleetv1alpha1.KubeconfigSourceToken:
 		var content []byte
-		if content, err = r.secretKey(ctx, p, *k.TokenSecretRef); err == nil {
+		if content, err = r.secretKey(ctx, s, *spec.TokenSecretRef); err == nil {
 			token = string(content)
 		}
 	case fleetv1alpha1.KubeconfigSourceGoogleServiceAccount, fleetv1alpha1.KubeconfigSourceAzureServicePrincipal:
-		token, err = r.minted(ctx, p, source)
+		token, k, err = r.minted(ctx, s, source)
 	default:
-		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The source %s is not known", source)
+		return k, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The source %s is not known", source)
 	}
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	return r.composed(ctx, p, token)
+	k.content, err = r.composed(ctx, s, obs, token)
+	return k, err
 }
 
 // sanitised removes what is not needed from a kubeconfig that was given. It is refused if it has what is refused
 // everywhere.
-func (r *kubeconfigs) sanitised(given []byte, p *scope.Scope) ([]byte, error) {
+func (r *kubeconfigs) sanitised(given []byte, s *scope, facts *reflection.Facts) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
 	if err != nil {
 		hint := ""
-		if p.Facts.AKS.AzureAD {
+		if facts.AKS.AzureAD {
 			hint = "; for a cluster with Entra ID use the source AzureServicePrincipal"
 		}
 		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s%s", err, hint)
@@ -258,40 +288,40 @@ func (r *kubeconfigs) sanitised(given []byte, p *scope.Scope) ([]byte, error) {
 	cluster := &clientcmdapi.Cluster{
 		Server: parsed.Host(), CertificateAuthorityData: c.CAData, TLSServerName: c.ServerName, InsecureSkipTLSVerify: c.Insecure,
 	}
-	if p.Wanted.PublicName {
-		setHost(cluster, cluster.Server, p.Facts.Endpoint.Host) // Its certificate has both names.
+	if s.wanted.PublicName {
+		setHost(cluster, cluster.Server, facts.Endpoint.Host) // Its certificate has both names.
 	}
-	return r.checked(&p.Import.Spec, cluster, &clientcmdapi.AuthInfo{
+	return r.checked(&s.imp.Spec, cluster, &clientcmdapi.AuthInfo{
 		Token: parsed.Token(), ClientCertificateData: c.CertData, ClientKeyData: c.KeyData,
 	})
 }
 
 // composed is a kubeconfig for the cluster as it was observed, with a token.
-func (r *kubeconfigs) composed(ctx context.Context, p *scope.Scope, token string) ([]byte, error) {
-	if p.Facts.Endpoint.Host == "" {
+func (r *kubeconfigs) composed(ctx context.Context, s *scope, obs observation, token string) ([]byte, error) {
+	if obs.facts.Endpoint.Host == "" {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster has no endpoint yet")
 	}
-	cluster, err := r.cluster(ctx, p)
+	cluster, err := r.cluster(ctx, s, obs)
 	if err != nil {
 		return nil, err
 	}
-	return r.checked(&p.Import.Spec, cluster, &clientcmdapi.AuthInfo{Token: token})
+	return r.checked(&s.imp.Spec, cluster, &clientcmdapi.AuthInfo{Token: token})
 }
 
 // cluster is the address of the cluster's API server, and its CA. No CA means those of the system.
-func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
-	e := p.Facts.Endpoint
+func (r *kubeconfigs) cluster(ctx context.Context, s *scope, obs observation) (*clientcmdapi.Cluster, error) {
+	e := obs.facts.Endpoint
 	cluster := &clientcmdapi.Cluster{Server: "https://" + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
 	switch {
 	case e.SystemRoots:
-	case p.Facts.CertificateAuthority != "":
-		decoded, err := base64.StdEncoding.DecodeString(p.Facts.CertificateAuthority)
+	case obs.facts.CertificateAuthority != "":
+		decoded, err := base64.StdEncoding.DecodeString(obs.facts.CertificateAuthority)
 		if err != nil {
 			return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster's certificate authority is not base64")
 		}
 		cluster.CertificateAuthorityData = decoded
-	case p.Wanted.ConnectionSecretName != "":
-		published, err := r.publishedCluster(ctx, p)
+	case s.wanted.ConnectionSecretName != "":
+		published, err := r.publishedCluster(ctx, s, obs)
 		if err != nil {
 			return nil, err
 		}
@@ -377,16 +407,16 @@ func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte
 // secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret must be labelled for
 // imports: the writer of a ClusterImport may be unable to read it. The owner of the Secret withdraws it by removing the
 // label, or the Secret itself.
-func (r *kubeconfigs) secretKey(ctx context.Context, p *scope.Scope, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
+func (r *kubeconfigs) secretKey(ctx context.Context, s *scope, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
 	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: ref.Name}, secret)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.imp.Namespace, Name: ref.Name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, withdrawn(fleetv1alpha1.ReasonCredentialsNotFound, "There is no Secret %q in the namespace of the ClusterImport", ref.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
 	}
-	if !mayUse(secret, p.Import) {
+	if !mayUse(secret, s.imp) {
 		return nil, withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
 			"The label %s of the Secret %q is neither \"true\" nor the UID of this ClusterImport; the Secret is not used",
 			fleetv1alpha1.ImportCredentialsLabel, ref.Name)
@@ -408,39 +438,47 @@ func mayUse(credentials client.Object, imp *fleetv1alpha1.ClusterImport) bool {
 
 // minted is a token made with the secret of a service account or a service principal, or in exchange for a token of a
 // hub ServiceAccount.
-func (r *kubeconfigs) minted(ctx context.Context, p *scope.Scope, source fleetv1alpha1.KubeconfigSource) (string, error) {
-	request, err := r.tokenRequest(ctx, p, source)
+func (r *kubeconfigs) minted(ctx context.Context, s *scope, source fleetv1alpha1.KubeconfigSource) (_ string, k kubeconfig, err error) {
+	request, err := r.tokenRequest(ctx, s, source)
 	if err != nil {
-		return "", err
+		return "", k, err
 	}
-	made, refreshIn, err := r.tokens.Get(ctx, p.Key(), request, func() (func(), bool) { return r.enter(p) })
+	made, refreshIn, err := r.tokens.Get(ctx, s.key(), request, r.enter(s, &k.waits))
 	switch {
 	case errors.Is(err, limits.ErrNoPlace), isProblem(err), errors.Is(err, errHub):
-		return "", err
+		return "", k, err
 	case errors.Is(err, token.ErrEndpointNotAllowed):
-		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
+		return "", k, noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
 	case err != nil:
-		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+		return "", k, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}
-	p.Expires = made.Expiry
-	p.RequeueSoon(refreshIn)
-	return made.AccessToken, nil
+	k.expires, k.again = made.Expiry, refreshIn
+	return made.AccessToken, k, nil
+}
+
+// enter requests a place for the import, and notes that it waits for one.
+func (r *kubeconfigs) enter(s *scope, waits *bool) func() (leave func(), ok bool) {
+	return func() (leave func(), ok bool) {
+		leave, ok = r.places.Acquire(s.key(), s.imp.Namespace)
+		*waits = *waits || !ok
+		return leave, ok
+	}
 }
 
 // tokenRequest is the request for the token that the spec asks for.
-func (r *kubeconfigs) tokenRequest(ctx context.Context, p *scope.Scope, source fleetv1alpha1.KubeconfigSource) (token.Request, error) {
-	k := p.Import.Spec.Kubeconfig
-	if p.Import.Spec.HubServiceAccount() != "" {
-		return r.federatedRequest(ctx, p)
+func (r *kubeconfigs) tokenRequest(ctx context.Context, s *scope, source fleetv1alpha1.KubeconfigSource) (token.Request, error) {
+	k := s.imp.Spec.Kubeconfig
+	if s.imp.Spec.HubServiceAccount() != "" {
+		return r.federatedRequest(ctx, s)
 	}
 	if source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
-		secret, err := r.secretKey(ctx, p, k.Azure.ClientSecretRef)
+		secret, err := r.secretKey(ctx, s, k.Azure.ClientSecretRef)
 		if err != nil {
 			return token.Request{}, err
 		}
 		return token.AzureRequest(k.Azure, secret), nil
 	}
-	key, err := r.secretKey(ctx, p, k.Google.KeySecretRef)
+	key, err := r.secretKey(ctx, s, k.Google.KeySecretRef)
 	if err != nil {
 		return token.Request{}, err
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
@@ -92,13 +91,13 @@ func TestServerOfTheSpec(t *testing.T) {
 				}
 				r := &kubeconfigs{creds: credentials.Options{AllowLoopback: true, AllowInsecureTLS: true}, servers: allowed}
 				server := &fleetv1alpha1.ImportServer{URL: fleetv1alpha1.HTTPSURL(tc.server), Certificate: tc.certificate}
-				p := scope.New(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{
+				s := newScope(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{
 					EKS: &fleetv1alpha1.EKSImport{}, Kubeconfig: &fleetv1alpha1.ImportKubeconfig{Server: server},
 				}})
-				p.Facts = &reflection.Facts{
+				facts := &reflection.Facts{
 					Endpoint: reflection.Endpoint{Host: observed, Port: 443}, CertificateAuthority: base64.StdEncoding.EncodeToString(ca),
 				}
-				content, err := kubeconfigFrom(t, r, p, source)
+				content, err := kubeconfigFrom(t, r, s, facts, source)
 				if tc.refused != "" {
 					if !isProblem(err) || !strings.Contains(err.Error(), tc.refused) || isWithdrawn(err) != (tc.refused == notAllowed) {
 						t.Errorf("want a problem with %q, got %v", tc.refused, err)
@@ -125,16 +124,16 @@ func TestServerOfTheSpec(t *testing.T) {
 
 // kubeconfigFrom returns the kubeconfig of an import as its cluster is observed, or from a published one: with a token,
 // with a token and no verification of the server, or with a client certificate.
-func kubeconfigFrom(t *testing.T, r *kubeconfigs, p *scope.Scope, source string) ([]byte, error) {
+func kubeconfigFrom(t *testing.T, r *kubeconfigs, s *scope, facts *reflection.Facts, source string) ([]byte, error) {
 	t.Helper()
-	if err := r.checkServer(p.Import.Spec.Kubeconfig); err != nil || source == "observed" {
+	if err := r.checkServer(s.imp.Spec.Kubeconfig); err != nil || source == "observed" {
 		if err != nil {
 			return nil, err
 		}
-		return r.composed(t.Context(), p, "t")
+		return r.composed(t.Context(), s, observation{facts: facts}, "t")
 	}
-	e := p.Facts.Endpoint
-	ca, err := base64.StdEncoding.DecodeString(p.Facts.CertificateAuthority)
+	e := facts.Endpoint
+	ca, err := base64.StdEncoding.DecodeString(facts.CertificateAuthority)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +152,7 @@ func kubeconfigFrom(t *testing.T, r *kubeconfigs, p *scope.Scope, source string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.sanitised(published, p)
+	return r.sanitised(published, s, facts)
 }
 
 // get sends a request with the credentials of a kubeconfig, which may fail.
@@ -190,9 +189,9 @@ func TestPublicNameOfAPrivateCluster(t *testing.T) {
 		fleetv1alpha1.AKSEndpointPrivate: "https://shop.privatelink.westeurope.azmk8s.io:8443",
 		fleetv1alpha1.AKSEndpointPublic:  "https://shop.hcp.westeurope.azmk8s.io:8443",
 	} {
-		p := scope.New(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{AKS: &fleetv1alpha1.AKSImport{Endpoint: endpoint}}})
-		p.Facts = &reflection.Facts{Endpoint: reflection.Endpoint{Host: "shop.hcp.westeurope.azmk8s.io", Port: 443}}
-		content, err := (&kubeconfigs{}).sanitised(published, p)
+		s := newScope(&fleetv1alpha1.ClusterImport{Spec: fleetv1alpha1.ClusterImportSpec{AKS: &fleetv1alpha1.AKSImport{Endpoint: endpoint}}})
+		facts := &reflection.Facts{Endpoint: reflection.Endpoint{Host: "shop.hcp.westeurope.azmk8s.io", Port: 443}}
+		content, err := (&kubeconfigs{}).sanitised(published, s, facts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,35 +17,31 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // ownKubeconfig is the Secret with the kubeconfig. One that is not the import's counts as not found.
-func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
+func (r *kubeconfigs) ownKubeconfig(ctx context.Context, s *scope) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: ownership.KubeconfigName(p.Import)}, secret)
-	if err == nil && !ownership.MarkedBy(secret, p.Wanted) {
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.imp.Namespace, Name: ownership.KubeconfigName(s.imp)}, secret)
+	if err == nil && !ownership.MarkedBy(secret, s.wanted) {
 		err = apierrors.NewNotFound(corev1.Resource("secrets"), secret.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot get Secret %q: %w", ownership.KubeconfigName(p.Import), err)
+		return nil, fmt.Errorf("cannot get Secret %q: %w", ownership.KubeconfigName(s.imp), err)
 	}
 	return secret, nil
 }
 
 // writeKubeconfig writes the Secret. It stays the same object when a token changes, so that its users need not
 // reconnect.
-func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, content []byte) error {
-	labels := ownership.Marks(p.Import)
-	labels[clusterv1.ClusterNameLabel] = p.Import.Name
+func (r *kubeconfigs) writeKubeconfig(ctx context.Context, s *scope, k kubeconfig) error {
+	labels := ownership.Marks(s.imp)
+	labels[clusterv1.ClusterNameLabel] = s.imp.Name
 	want := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: ownership.KubeconfigName(p.Import), Labels: labels},
-		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.imp.Namespace, Name: ownership.KubeconfigName(s.imp), Labels: labels},
+		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: k.content},
 	}
-	mark(p, want)
-	p.References = append(p.References, fleetv1alpha1.ImportReference{
-		APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name,
-	})
+	mark(s, k, want)
 	there := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
 	switch {
@@ -56,13 +52,13 @@ func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, conte
 		return nil
 	case err != nil:
 		return fmt.Errorf("cannot get Secret %q: %w", want.Name, err)
-	case !ownership.MarkedBy(there, p.Wanted):
+	case !ownership.MarkedBy(there, s.wanted):
 		return nameTaken("Secret", want.Name)
 	}
 	changed := there.DeepCopy()
 	changed.Data = want.Data
 	maps.Copy(changed.Labels, labels)
-	mark(p, changed)
+	mark(s, k, changed)
 	if equality.Semantic.DeepEqual(there, changed) {
 		return nil
 	}
@@ -74,13 +70,13 @@ func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, conte
 
 // removeKubeconfig removes the credentials from Cluster API core, and returns how many Secrets are left. With a foreign
 // finalizer the Secret still exists, and core can still read it.
-func (r *kubeconfigs) removeKubeconfig(ctx context.Context, p *scope.Scope) (int, error) {
-	secret, err := r.ownKubeconfig(ctx, p)
+func (r *kubeconfigs) removeKubeconfig(ctx context.Context, s *scope) (int, error) {
+	secret, err := r.ownKubeconfig(ctx, s)
 	if err == nil && secret.DeletionTimestamp.IsZero() {
 		if err := r.remove(ctx, secret); err != nil {
 			return 0, err
 		}
-		_, err = r.ownKubeconfig(ctx, p)
+		_, err = r.ownKubeconfig(ctx, s)
 	}
 	if err != nil {
 		return 0, client.IgnoreNotFound(err)

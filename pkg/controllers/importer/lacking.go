@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 // lacking are the imports without credentials, and how soon each is requeued: Secrets and ServiceAccounts are not
@@ -32,22 +32,22 @@ type lack struct {
 // next is the requeue delay of an import without credentials: a retry, doubled each time that nothing has changed, up
 // to a resync. Passes for other reasons in between do not count. A changed spec, another import of the name and another
 // reason each reset it.
-func (l *lacking) next(p *scope.Scope, problem *condition.Error, now time.Time) time.Duration {
-	why := fmt.Sprint(p.Import.UID, p.Import.Generation, problem.Reason, problem.Message)
+func (l *lacking) next(s *scope, problem *condition.Error, now time.Time) time.Duration {
+	why := fmt.Sprint(s.imp.UID, s.imp.Generation, problem.Reason, problem.Message)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := l.known[p.Key()]
+	last := l.known[s.key()]
 	if last.why != why {
 		last = lack{why: why}
 	}
 	if !now.Before(last.until) {
 		last.times++
-		last.until = now.Add(scope.LeftAloneFor(last.times))
+		last.until = now.Add(workload.LeftAloneFor(last.times))
 	}
 	if l.known == nil {
 		l.known = map[types.NamespacedName]lack{}
 	}
-	l.known[p.Key()] = last
+	l.known[s.key()] = last
 	return last.until.Sub(now)
 }
 

@@ -23,7 +23,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -50,10 +50,10 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 				}
 				return
 			}
-			again := scope.Resync // The rights can be granted at any time.
+			again := workload.Resync // The rights can be granted at any time.
 			if !isProblem(err) {
 				log.FromContext(ctx).Error(err, "Cannot look for objects that imports have left")
-				again = scope.Retry
+				again = workload.Retry
 			}
 			select {
 			case <-ctx.Done():
@@ -168,15 +168,15 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName
 		return false, err
 	}
 	for _, orphan := range orphans {
-		if orphan.Import.UID == there {
+		if orphan.imp.UID == there {
 			continue
 		}
-		n, _, err := r.takeEverythingBack(ctx, orphan)
+		res, _, err := r.takeEverythingBack(ctx, orphan)
 		if err != nil {
 			return false, fmt.Errorf(
-				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.Import.UID, err)
+				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.imp.UID, err)
 		}
-		left = left || n > 0
+		left = left || !res.emptied
 	}
 	return left, nil
 }
@@ -197,27 +197,26 @@ func (r *Reconciler) finalize(ctx context.Context, key types.NamespacedName) (re
 	}
 	left, err := r.deleteOrphans(ctx, key, there.UID, mayHave(there))
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: scope.Retry}, nil
+		return reconcile.Result{RequeueAfter: workload.Retry}, nil
 	}
 	if left {
-		return reconcile.Result{RequeueAfter: scope.Retry}, err
+		return reconcile.Result{RequeueAfter: workload.Retry}, err
 	}
 	return reconcile.Result{}, err
 }
 
 // checkPrevious checks that nothing of an earlier import of the same name blocks this one.
-func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
-	left, err := r.deleteOrphans(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
+func (r *Reconciler) checkPrevious(ctx context.Context, s *scope) error {
+	left, err := r.deleteOrphans(ctx, s.key(), s.imp.UID, mayHave(s.imp))
 	if err != nil || !left {
 		return err
 	}
-	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
-		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(scope.Retry)
+	return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
+		"Waiting for the deletion of the objects of an earlier ClusterImport of this name").RetriedAfter(workload.Retry)
 }
 
-// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels as far as un-import
-// needs.
-func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*scope.Scope, error) {
+// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels.
+func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*scope, error) {
 	left := map[types.UID][]*unstructured.Unstructured{}
 	for _, gvk := range r.watched() {
 		list := unstructuredList(gvk)
@@ -239,11 +238,9 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 			left[uid] = nil // The Secret is all that is left.
 		}
 	}
-	var all []*scope.Scope
+	var all []*scope
 	for uid, objects := range left {
-		p := scope.New(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}})
-		p.Wanted.Cloud, p.Wanted.ClusterName = ownership.InferCluster(objects)
-		all = append(all, p)
+		all = append(all, newOrphanScope(key, uid, objects))
 	}
 	return all, nil
 }

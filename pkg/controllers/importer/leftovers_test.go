@@ -24,7 +24,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 // restart simulates a manager that was just started: it watches nothing yet.
@@ -162,7 +162,7 @@ func TestLeftoversWithoutRights(t *testing.T) {
 	}
 	importertest.Eventually(t, "a wait for the rights", func() (bool, string) { return clock.HasWaiters(), "" })
 	h.hub.denied = "" // It is applied.
-	clock.Step(scope.Resync)
+	clock.Step(workload.Resync)
 	if req, _ := queue.Get(); req.NamespacedName != h.key {
 		t.Errorf("want what %s left found once the rights are there, got %s", h.key, req)
 	}

@@ -20,70 +20,82 @@ import (
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
+// observation is what is observed of a cluster.
+type observation struct {
+	// managed are the managed resources of the import that are there, and wanted those that it wants.
+	managed, wanted []*unstructured.Unstructured
+	// progress is the condition Observed.
+	progress metav1.Condition
+	// facts are nil without an observation.
+	facts *reflection.Facts
+	// frozen means that managed resources and reflections are neither created nor changed.
+	frozen bool
+}
+
 // observe creates the managed resources that the import wants, given what is observed so far.
-func (r *Reconciler) observe(ctx context.Context, p *scope.Scope) error {
-	if err := r.loadManaged(ctx, p); err != nil {
-		return err
+func (r *Reconciler) observe(ctx context.Context, s *scope, hub capabilities, frozen bool) (obs observation, res result, err error) {
+	obs.frozen = frozen
+	if obs.managed, err = r.loadManaged(ctx, s, hub); err != nil {
+		return obs, res, err
 	}
-	for _, m := range p.Managed {
+	for _, m := range obs.managed {
 		if err := verifyManaged(m); err != nil {
-			return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
+			return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
 		}
 	}
-	want, err := reflection.Wanted(p.Wanted, p.Served, r.observed(p))
+	want, err := reflection.Wanted(s.wanted, hub.versions, r.observed(s, obs.managed))
 	if err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
+		return obs, res, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}
-	p.Lossy = append(p.Lossy, want.Lossy...)
-	for _, resource := range want.Resources {
-		p.WantedManaged[scope.NewObjectKey(resource)] = true
-		if p.Frozen {
-			continue
+	obs.wanted, res.lossy = want.Resources, want.Lossy
+	for _, resource := range obs.wanted {
+		if frozen {
+			break
 		}
-		if err := r.ensureManaged(ctx, p, resource); err != nil {
-			return err
+		if err := r.ensureManaged(ctx, s, resource); err != nil {
+			return obs, res, err
 		}
+		res.refer(resource)
 	}
-	p.Set(judgeManaged(want.Resources, p.Managed))
-	return nil
+	obs.progress = judgeManaged(obs.wanted, obs.managed)
+	res.set(obs.progress)
+	return obs, res, nil
 }
 
 // observed is the current state, in the terms of pkg/reflection.
-func (r *Reconciler) observed(p *scope.Scope) reflection.Observed {
-	nodes, known := r.kubeconfigs.clusters.Nodes(p.Key(), p.Import.UID)
-	return reflection.Observed{Resources: p.Managed, Nodes: nodes, NodesKnown: known}
+func (r *Reconciler) observed(s *scope, managed []*unstructured.Unstructured) reflection.Observed {
+	nodes, known := r.kubeconfigs.clusters.Nodes(s.key(), s.imp.UID)
+	return reflection.Observed{Resources: managed, Nodes: nodes, NodesKnown: known}
 }
 
 // loadManaged reads the managed resources of the import.
-func (r *Reconciler) loadManaged(ctx context.Context, p *scope.Scope) error {
-	for _, gvk := range r.managedKinds(p) {
+func (r *Reconciler) loadManaged(ctx context.Context, s *scope, hub capabilities) (managed []*unstructured.Unstructured, err error) {
+	for _, gvk := range managedKinds(s, hub) {
 		list := unstructuredList(gvk)
-		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
-			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)}); err != nil {
+			return managed, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
-		own := r.own(p, list.Items)
+		own := r.own(s, list.Items)
 		for i := range own {
-			p.Managed = append(p.Managed, &own[i])
+			managed = append(managed, &own[i])
 		}
 	}
-	return nil
+	return managed, nil
 }
 
 // ensureManaged creates a managed resource paused, checks the reply's policy, and only then unpauses it.
-func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) error {
+func (r *Reconciler) ensureManaged(ctx context.Context, s *scope, want *unstructured.Unstructured) error {
 	want, err := stamped(want)
 	if err != nil {
 		return err
 	}
-	there, err := r.find(ctx, p, want)
+	there, err := r.find(ctx, s, want)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	p.Refer(want)
 	if there == nil {
 		there = want.DeepCopy()
 		annotate(there, reflection.ManagedPausedAnnotation, "true")
@@ -95,7 +107,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 		}
 	}
 	if err := verifyManaged(there); err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
 	}
 	if isBorn(there) {
 		release := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reflection.ManagedPausedAnnotation: nil}}}
@@ -111,17 +123,17 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	reply := want.DeepCopy()
 	err := r.create(ctx, reply, client.DryRunAll)
 	if isRefused(err) {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s",
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s",
 			want.GetKind(), wordsOf(err))
 	}
 	if err != nil {
 		return err
 	}
 	if err := verifyManaged(reply); err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes the created object: %s", err)
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes the created object: %s", err)
 	}
 	if !apply.Covers(reply.Object["spec"], want.Object["spec"]) {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
 	}
 	return nil
 }
@@ -158,7 +170,7 @@ func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonObserved, Message: "The cluster is observed",
 	}
 	for _, w := range want {
-		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return scope.NewObjectKey(m) == scope.NewObjectKey(w) })
+		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return newObjectKey(m) == newObjectKey(w) })
 		if i < 0 {
 			return waiting(w)
 		}
@@ -191,66 +203,64 @@ func annotate(o client.Object, key, value string) {
 	o.SetAnnotations(annotations)
 }
 
-// read reads the facts. Without them, reflections are neither created nor changed.
-func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
-	cluster := slices.IndexFunc(p.Managed, reflection.IsCluster)
+// read adds the facts to an observation. Without them, reflections are neither created nor changed.
+func (r *Reconciler) read(s *scope, obs observation) (_ observation, res result, err error) {
+	cluster := slices.IndexFunc(obs.managed, reflection.IsCluster)
 	if cluster < 0 {
-		return waitingForFirst(p)
+		return obs, res, waitingForFirst(obs.progress)
 	}
-	facts, err := reflection.Read(p.Wanted, r.observed(p))
+	facts, err := reflection.Read(s.wanted, r.observed(s, obs.managed))
 	if errors.Is(err, reflection.ErrNotObserved) {
-		return waitingForFirst(p)
+		return obs, res, waitingForFirst(obs.progress)
 	}
 	if err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "The observed cluster is not reflected: %s", err)
+		return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "The observed cluster is not reflected: %s", err)
 	}
-	if before := p.Import.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, scope.Cut(facts.ID, scope.MaxID)) {
-		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+	if before := s.imp.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, cut(facts.ID, maxID)) {
+		return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
 			"The observed cluster is not reflected: it is not the one that was imported, whose ID is %q", before.ID)
 	}
-	if before := p.Import.Status.Observed; before != nil && before.CreationTime != nil && !facts.Created.IsZero() &&
+	if before := s.imp.Status.Observed; before != nil && before.CreationTime != nil && !facts.Created.IsZero() &&
 		before.CreationTime.Sub(facts.Created).Abs() > time.Second {
-		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+		return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
 			"The observed cluster is not reflected: it was created at %s, and the one that was imported at %s",
 			facts.Created.Format(time.RFC3339), before.CreationTime.UTC().Format(time.RFC3339))
 	}
-	p.Facts = &facts
-	if err := judgeTags(p); err != nil {
-		return err
+	obs.facts = &facts
+	if res, err = judgeTags(s.imp.Spec, facts); err == nil {
+		res.set(judgePools(facts, s.imp.Spec.NodePools.Mode))
 	}
-	if !condition.IsTrue(p.Managed[cluster], "Synced") || !condition.IsTrue(p.Managed[cluster], "Ready") {
+	res.observed = buildObserved(facts)
+	if !condition.IsTrue(obs.managed[cluster], "Synced") || !condition.IsTrue(obs.managed[cluster], "Ready") {
 		// Earlier observations still count for the kubeconfig. Nothing is created from them.
-		p.Frozen = true
+		obs.frozen = true
 	}
-	p.Set(judgePools(facts, p.Import.Spec.NodePools.Mode))
-	return nil
+	return obs, res, err
 }
 
 // judgeTags stops at the tag of a provider of Cluster API, unless the spec acknowledges it. Other tags only say who
 // made the cluster, and observing needs no sole right: the policies and noOtherManages keep a Crossplane of this hub
 // that changes it away.
-func judgeTags(p *scope.Scope) error {
-	for _, tag := range p.Facts.ClusterAPITags {
-		if !slices.Contains(p.Import.Spec.AcknowledgedTags, tag) {
-			return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
+func judgeTags(s fleetv1alpha1.ClusterImportSpec, f reflection.Facts) (res result, err error) {
+	for _, tag := range f.ClusterAPITags {
+		if !slices.Contains(s.AcknowledgedTags, tag) {
+			return res, stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
 				"The cluster has the tag of a provider of Cluster API; if that manages it no more, name it in acknowledgedTags: %s", tag)
 		}
 	}
-	if tags := slices.Concat(p.Facts.ClusterAPITags, p.Facts.OwnerTags); len(tags) > 0 {
-		p.Fail(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonTagsOfOthers,
-			"The cluster is imported although it has tags of other managers: %s", scope.Joined(tags))
+	if tags := slices.Concat(f.ClusterAPITags, f.OwnerTags); len(tags) > 0 {
+		res.fail(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonTagsOfOthers,
+			"The cluster is imported although it has tags of other managers: %s", joined(tags))
 	}
-	return nil
+	return res, nil
 }
 
-// waitingForFirst is the problem of an import without any observation.
-func waitingForFirst(p *scope.Scope) *condition.Error {
-	for _, c := range p.Conditions {
-		if c.Type == fleetv1alpha1.ConditionObserved && c.Status == metav1.ConditionFalse {
-			return scope.Stop(c.Type, c.Reason, "%s", c.Message)
-		}
+// waitingForFirst is the problem of an import without any observation, given how far observing it is.
+func waitingForFirst(progress metav1.Condition) *condition.Error {
+	if progress.Status == metav1.ConditionFalse {
+		return stop(progress.Type, progress.Reason, "%s", progress.Message)
 	}
-	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
+	return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider,
 		"Waiting for the Crossplane provider to observe the cluster")
 }
 
@@ -263,7 +273,7 @@ func judgePools(f reflection.Facts, mode fleetv1alpha1.NodePoolsMode) metav1.Con
 	switch {
 	case len(f.PendingNodePools) > 0 || len(f.GoneNodePools) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonPoolsMissing
-		c.Message = "Node pools that are not shown: " + scope.Joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...))
+		c.Message = "Node pools that are not shown: " + joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...))
 	case !f.NodePoolsComplete && mode != fleetv1alpha1.NodePoolsModeList:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonPoolsUnknown, f.NodePoolsReason
 		if c.Message == "" {

@@ -19,7 +19,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 // clusterNameField is the field by which members of a cluster are looked up.
@@ -102,30 +102,30 @@ func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reco
 // foreignMembers finds objects that name the cluster and make Cluster API core write to its Nodes. The policies refuse
 // them once the cluster is imported; they may be older, or created while the policies were not enforced. While there
 // are any, core gets no credentials. So this check runs even while the missing policies stop everything else.
-func (r *Reconciler) foreignMembers(ctx context.Context, p *scope.Scope) error {
+func (r *Reconciler) foreignMembers(ctx context.Context, s *scope) (res result, err error) {
 	for _, gvk := range memberKinds() {
 		if _, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
 			continue
 		}
 		if err := r.watchMembers(ctx, gvk); err != nil {
-			return err
+			return res, err
 		}
 		list := unstructuredList(gvk)
-		if err := r.members.List(ctx, list, client.InNamespace(p.Import.Namespace), client.MatchingFields{clusterNameField: p.Import.Name}); err != nil {
-			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		if err := r.members.List(ctx, list, client.InNamespace(s.imp.Namespace), client.MatchingFields{clusterNameField: s.imp.Name}); err != nil {
+			return res, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			if gvk.Kind == "MachinePool" && ownership.MarkedBy(o, p.Wanted) {
+			if gvk.Kind == "MachinePool" && ownership.MarkedBy(o, s.wanted) {
 				continue
 			}
-			if err := r.kubeconfigs.withdrawKubeconfig(ctx, p); err != nil {
-				return err
+			if res, err = r.kubeconfigs.withdrawKubeconfig(ctx, s); err != nil {
+				return res, err
 			}
-			p.RequeueSoon(scope.Retry)
-			return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
-				"The %s %q names this cluster, but was not created by this import: Cluster API core would write to the cluster's Nodes", gvk.Kind, o.GetName())
+			return res, stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
+				"The %s %q names this cluster, but was not created by this import: Cluster API core would write to the cluster's Nodes", gvk.Kind, o.GetName(),
+			).RetriedAfter(workload.Retry)
 		}
 	}
-	return nil
+	return res, nil
 }

@@ -23,45 +23,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // preflight checks whether the hub has what the import needs.
-func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
-	if err := p.Wanted.Validate(); err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
+func (r *Reconciler) preflight(ctx context.Context, s *scope) (hub capabilities, res result, err error) {
+	if err := s.wanted.Validate(); err != nil {
+		return hub, res, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}
-	known := r.kinds.get(p.Wanted.Cloud)
-	if known == nil {
-		var err error
-		if known, err = r.observeKinds(ctx, p.Wanted.Cloud); err != nil {
-			return err
+	if hub.cloudKinds = r.kinds.get(s.wanted.Cloud); hub.cloudKinds == nil {
+		if hub.cloudKinds, err = r.observeKinds(ctx, s.wanted.Cloud); err != nil {
+			return hub, res, err
 		}
-		r.kinds.put(p.Wanted.Cloud, known)
+		r.kinds.put(s.wanted.Cloud, hub.cloudKinds)
 	}
-	p.Served, p.Schemas = known.versions, known.schemas
-	for _, gvk := range r.allKinds(p) {
+	for _, gvk := range append(managedKinds(s, hub), reflection.ReflectedKinds(s.wanted.Cloud)...) {
 		if err := r.watch(ctx, gvk); err != nil {
-			return err
+			return hub, res, err
 		}
 	}
-	if err := r.providerConfig(ctx, p); err != nil {
-		return err
+	if hub.configAllows, err = r.providerConfig(ctx, s, hub.versions); err != nil {
+		return hub, res, err
 	}
-	p.Succeed(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration exists")
-	return nil
+	if !hub.configAllows(s.imp.Namespace) {
+		if res, err = r.revoke(ctx, s); err != nil {
+			return hub, res, err
+		}
+		return hub, res, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotAllowed, "The %s %q does not allow this namespace in its annotation %s",
+			s.wanted.ProviderConfig.Kind, s.wanted.ProviderConfig.Name, fleetv1alpha1.ImportAllowedNamespacesAnnotation)
+	}
+	res.succeed(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration exists")
+	return hub, res, nil
 }
 
-// allKinds are the kinds of everything that the import can create, except Secrets.
-func (r *Reconciler) allKinds(p *scope.Scope) []schema.GroupVersionKind {
-	return append(r.managedKinds(p), reflection.ReflectedKinds(p.Wanted.Cloud)...)
-}
-
-func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
+func managedKinds(s *scope, hub capabilities) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
-	for _, kind := range reflection.Kinds(p.Wanted.Cloud) {
-		if gvk, _, found := p.Served.Managed(kind); found {
+	for _, kind := range reflection.Kinds(s.wanted.Cloud) {
+		if gvk, _, found := hub.versions.Managed(kind); found {
 			all = append(all, gvk)
 		}
 	}
@@ -82,7 +81,7 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 	for _, gvk := range reflection.ReflectedKinds(name) {
 		crd, err := r.getCRD(ctx, gvk.GroupKind())
 		if errors.Is(err, errNotServed) {
-			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
+			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
 				"The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
 		}
 		if err != nil {
@@ -90,7 +89,7 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 		}
 		all := reflection.NewSchemas(crd)
 		if all[gvk] == nil {
-			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
+			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
 		}
 		found.schemas[gvk] = all[gvk]
 	}
@@ -112,10 +111,10 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 	}
 	missing := legacy[0].Namespaced()
 	if r.inactive(ctx, missing) {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
 			"The ManagedResourceDefinition of %s is not active, while others of its cloud are: activate it with a ManagedResourceActivationPolicy", missing)
 	}
-	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
+	return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
 		"The hub does not serve %s, while it serves other namespaced kinds of its cloud", missing)
 }
 
@@ -136,7 +135,7 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 				continue
 			}
 			if !observes(v.Schema) {
-				return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
+				return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
 					"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
 			}
 			into[gk] = append(into[gk], v.Name)
@@ -148,11 +147,11 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	}
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		if r.inactive(ctx, gk) {
-			return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
+			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
 				"The ManagedResourceDefinition of %s is not active: activate it with a ManagedResourceActivationPolicy", gk)
 		}
 	}
-	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
+	return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
 }
 
 // errNotServed means that the hub does not serve a kind.
@@ -245,54 +244,46 @@ func (r *Reconciler) may(ctx context.Context, a authorizationv1.ResourceAttribut
 		return err
 	}
 	if !allowed {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
 			"Masthead lacks the right to %s %s.%s: apply config/imports/base with the component of the cloud, "+
 				"or set imports.clouds of the chart", a.Verb, path.Join(a.Resource, a.Subresource), a.Group)
 	}
 	return nil
 }
 
-// providerConfig checks whether the provider configuration exists, and whether the import may use it.
-func (r *Reconciler) providerConfig(ctx context.Context, p *scope.Scope) error {
-	family := reflection.Kinds(p.Wanted.Cloud)[0]
-	_, namespaced, _ := p.Served.Managed(family)
-	ref := p.Wanted.ProviderConfig
+// providerConfig returns which namespaces may use the provider configuration, if it exists.
+func (r *Reconciler) providerConfig(ctx context.Context, s *scope, served reflection.Served) (allowsNamespace func(string) bool, err error) {
+	family := reflection.Kinds(s.wanted.Cloud)[0]
+	_, namespaced, _ := served.Managed(family)
+	ref := s.wanted.ProviderConfig
 	gk := schema.GroupKind{Group: family.Provider + ".upbound.io", Kind: ref.Kind}
 	if namespaced {
 		gk.Group = family.Provider + ".m.upbound.io"
 	}
-	notFound := scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
+	notFound := stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
 	mapping, err := r.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
-		return notFound
+		return nil, notFound
 	}
 	if err != nil {
-		return fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
 	}
 	clusterScoped := mapping.Scope.Name() == meta.RESTScopeNameRoot
 	key := client.ObjectKey{Name: ref.Name}
 	if !clusterScoped {
-		key.Namespace = p.Import.Namespace
+		key.Namespace = s.imp.Namespace
 	}
 	config := &metav1.PartialObjectMetadata{}
 	config.SetGroupVersionKind(mapping.GroupVersionKind)
 	if err := r.live.Get(ctx, key, config); err != nil {
 		if apierrors.IsNotFound(err) {
-			return notFound
+			return nil, notFound
 		}
-		return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
+		return nil, fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 	}
-	p.ConfigAllows = func(namespace string) bool {
+	return func(namespace string) bool {
 		return !clusterScoped || allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], namespace)
-	}
-	if clusterScoped && !allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], p.Import.Namespace) {
-		if err := r.revoke(ctx, p); err != nil {
-			return err
-		}
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotAllowed,
-			"The %s %q does not allow this namespace in its annotation %s", gk.Kind, ref.Name, fleetv1alpha1.ImportAllowedNamespacesAnnotation)
-	}
-	return nil
+	}, nil
 }
 
 // allows reports whether a comma-separated list of namespaces contains the namespace or is "*".
@@ -305,15 +296,14 @@ func allows(list, namespace string) bool {
 	return false
 }
 
-// admission checks whether the hub refuses what an import must never do. While it does not, no object is created or
-// changed, but an existing import's kubeconfig is kept up to date.
-func (r *Reconciler) admission(ctx context.Context, p *scope.Scope) error {
-	if err := r.verify(ctx, p.Import.Namespace); err != nil {
-		p.RequeueSoon(scope.Retry)
-		p.Frozen = true
-		p.Fail(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed, "Nothing is created or changed: %s", err)
-		return nil
+// admission checks whether the hub refuses what an import must never do. While it does not, the import is frozen: no
+// object is created or changed, but an existing import's kubeconfig is kept up to date.
+func (r *Reconciler) admission(ctx context.Context, s *scope) (frozen bool, res result) {
+	if err := r.verify(ctx, s.imp.Namespace); err != nil {
+		res.again = workload.Retry
+		res.fail(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed, "Nothing is created or changed: %s", err)
+		return true, res
 	}
-	p.Succeed(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryDenied, "The hub refuses what an import must never do")
-	return nil
+	res.succeed(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryDenied, "The hub refuses what an import must never do")
+	return false, res
 }

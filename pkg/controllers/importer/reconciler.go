@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // Reconciler reconciles ClusterImports.
@@ -46,14 +46,17 @@ type Reconciler struct {
 	outcomes outcomes
 }
 
-func (r *Reconciler) setFinalizer(ctx context.Context, p *scope.Scope, want bool) error {
-	before := p.Import.DeepCopy()
-	if !scope.ChangeFinalizer(p.Import, want) {
+func (r *Reconciler) setFinalizer(ctx context.Context, imp *fleetv1alpha1.ClusterImport, want bool) error {
+	changed, change := imp.DeepCopy(), controllerutil.RemoveFinalizer
+	if want {
+		change = controllerutil.AddFinalizer
+	}
+	if !change(changed, fleetv1alpha1.ImportFinalizer) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.hub.Patch(ctx, p.Import, patch, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
-		return fmt.Errorf("cannot set the finalizer of ClusterImport %q: %w", p.Key(), err)
+	patch := client.MergeFromWithOptions(imp, client.MergeFromWithOptimisticLock{})
+	if err := r.hub.Patch(ctx, changed, patch, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+		return fmt.Errorf("cannot set the finalizer of ClusterImport %q: %w", client.ObjectKeyFromObject(imp), err)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
@@ -31,85 +31,102 @@ func isProviders(role reflection.Role) bool {
 	return role != reflection.RoleCluster && role != reflection.RoleMachinePool
 }
 
+// reflected is what is reflected of a cluster.
+type reflected struct {
+	objects []reflection.Object
+	schemas reflection.Schemas
+	frozen  bool
+	// skipped are the node pools that are not reflected, because a foreign object has one of their names, or the hub
+	// refuses them.
+	skipped map[string]bool
+	// outcomes are those of this pass, or of the last one that came to them.
+	outcomes map[objectKey]outcome
+}
+
 // reflectProvider creates the objects of the Cluster API provider.
-func (r *Reconciler) reflectProvider(ctx context.Context, p *scope.Scope) error {
-	reflected, err := reflection.Reflect(p.Wanted, *p.Facts, p.Schemas)
+func (r *Reconciler) reflectProvider(ctx context.Context, s *scope, hub capabilities, obs observation) (reflected, result, error) {
+	wanted, err := reflection.Reflect(s.wanted, *obs.facts, hub.schemas)
 	if err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
+		return reflected{}, result{}, stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
 	}
-	p.Reflection = reflected
-	for _, o := range reflected.Objects {
-		key := scope.NewObjectKey(o.Object)
-		if last, ok := r.outcomes.get(p.Key())[key]; ok {
-			p.Outcomes[key] = last
+	made := reflected{
+		objects: wanted.Objects, schemas: hub.schemas, frozen: obs.frozen, skipped: map[string]bool{}, outcomes: map[objectKey]outcome{},
+	}
+	for _, o := range made.objects {
+		key := newObjectKey(o.Object)
+		if last, ok := r.outcomes.get(s.key())[key]; ok {
+			made.outcomes[key] = last
 		}
 	}
-	p.Lossy = append(p.Lossy, reflected.Lossy...)
-	return r.reflect(ctx, p, isProviders)
+	res, err := r.reflect(ctx, s, made, isProviders)
+	res.reflected, res.lossy = true, append(wanted.Lossy, res.lossy...)
+	return made, res, err
 }
 
 // reflectCluster creates the Cluster, and then its MachinePools.
-func (r *Reconciler) reflectCluster(ctx context.Context, p *scope.Scope) error {
-	if err := r.reflect(ctx, p, func(role reflection.Role) bool { return !isProviders(role) }); err != nil {
-		return err
-	}
-	if !p.Frozen {
-		p.Reflected = true
+func (r *Reconciler) reflectCluster(ctx context.Context, s *scope, made reflected) (result, error) {
+	res, err := r.reflect(ctx, s, made, func(role reflection.Role) bool { return !isProviders(role) })
+	if res.complete = err == nil && !made.frozen; res.complete {
 		message := "The objects of Cluster API match what was observed"
-		for _, o := range p.Outcomes {
-			if o.Refusal != "" {
+		for _, o := range made.outcomes {
+			if o.refusal != "" {
 				message = "The hub refuses a part of what was observed, which is listed as lossy"
 			}
 		}
-		p.Succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, message)
+		res.succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, message)
 	}
-	return nil
+	return res, err
 }
 
-// reflect creates the objects of the reflection whose role is selected, in their order.
-func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(reflection.Role) bool) error {
-	for _, o := range p.Reflection.Objects {
-		if !selected(o.Role) {
+// reflect creates the objects of the reflection whose role is selected, in their order. A node pool, one of whose
+// objects cannot be written, is skipped: nothing depends on it, and it must not block the rest.
+func (r *Reconciler) reflect(ctx context.Context, s *scope, made reflected, selected func(reflection.Role) bool) (res result, err error) {
+	if made.frozen {
+		return res, nil
+	}
+	defer r.outcomes.set(s.key(), made.outcomes)
+	for _, o := range made.objects {
+		if !selected(o.Role) || made.skipped[o.Pool] {
 			continue
 		}
-		p.WantedReflected[scope.NewObjectKey(o.Object)] = true
-		if p.Frozen || p.Skipped[o.Pool] {
-			continue
-		}
-		err := r.reflectObject(ctx, p, o)
-		if errors.Is(err, errSkipped) {
-			continue
-		}
-		if o.Pool != "" && isNameTaken(err) {
-			p.Skip(o.Pool, o.Object, "There is an object of this name that was not created by the import; it is left alone")
+		written, err := r.reflectObject(ctx, s, made, o)
+		res.add(written)
+		if skipped, ok := errors.AsType[skippedError](err); ok {
+			made.skipped[o.Pool] = true
+			res.lossy = append(res.lossy, reflection.Lossy{
+				Object: o.Object.GetKind() + "/" + o.Object.GetName(), Field: "metadata.name", Observed: o.Pool,
+				Reason: "The node pool is not reflected. " + string(skipped),
+			})
 			continue
 		}
 		if err != nil {
-			return err
+			return res, err
 		}
-		p.Refer(o.Object)
+		res.refer(o.Object)
 	}
-	return nil
+	return res, nil
 }
 
-func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflection.Object) error {
+func (r *Reconciler) reflectObject(ctx context.Context, s *scope, made reflected, o reflection.Object) (res result, err error) {
 	want := o.Object.DeepCopy()
-	if o.Role == reflection.RoleCluster && p.Wanted.StrictPause {
-		annotate(want, fleetv1alpha1.ImportPausedAnnotation, string(p.Import.UID))
+	if o.Role == reflection.RoleCluster && s.wanted.StrictPause {
+		annotate(want, fleetv1alpha1.ImportPausedAnnotation, string(s.imp.UID))
 	}
-	want, err := stamped(want)
-	if err != nil {
-		return err
+	if want, err = stamped(want); err != nil {
+		return res, err
 	}
-	there, err := r.find(ctx, p, want)
+	there, err := r.find(ctx, s, want)
+	if problem, ok := errors.AsType[*condition.Error](err); ok && o.Pool != "" && problem.Reason == fleetv1alpha1.ReasonNameTaken {
+		return res, skippedError("There is an object of this name that was not created by the import; it is left alone")
+	}
 	if client.IgnoreNotFound(err) != nil {
-		return err
+		return res, err
 	}
-	there, err = r.writeDraft(ctx, draft{p: p, role: o.Role, pool: o.Pool, full: want, there: there})
+	there, err = r.writeDraft(ctx, draft{s: s, made: made, role: o.Role, pool: o.Pool, full: want, there: there, res: &res})
 	if err != nil {
-		return err
+		return res, err
 	}
-	return r.updateStatus(ctx, there, o.Status)
+	return res, r.updateStatus(ctx, there, o.Status)
 }
 
 // removeReflection deletes a reflection, for which the admission policies require an annotation.
@@ -128,26 +145,34 @@ func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstr
 }
 
 // prune removes the reflections and managed resources of pools and subnets that no longer exist.
-func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
-	if p.Frozen {
+func (r *Reconciler) prune(ctx context.Context, s *scope, obs observation, made reflected) error {
+	if made.frozen {
 		return nil
 	}
-	for _, gvk := range slices.Backward(reflection.ReflectedKinds(p.Wanted.Cloud)) {
+	wanted := map[objectKey]bool{}
+	for _, o := range made.objects {
+		wanted[newObjectKey(o.Object)] = true
+	}
+	for _, m := range obs.wanted {
+		wanted[newObjectKey(m)] = true
+	}
+	for _, gvk := range slices.Backward(reflection.ReflectedKinds(s.wanted.Cloud)) {
 		list := unstructuredList(gvk)
-		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
+		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)}); err != nil {
 			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
-		own := r.own(p, list.Items)
+		own := r.own(s, list.Items)
 		for i := range own {
-			if !p.WantedReflected[scope.NewObjectKey(&own[i])] {
-				if err := r.takeBack(ctx, p, &own[i]); err != nil {
-					return err
-				}
+			if wanted[newObjectKey(&own[i])] {
+				continue
+			}
+			if err := r.takeBack(ctx, s, &own[i]); err != nil {
+				return err
 			}
 		}
 	}
-	for _, m := range p.Managed {
-		if p.WantedManaged[scope.NewObjectKey(m)] || !m.GetDeletionTimestamp().IsZero() {
+	for _, m := range obs.managed {
+		if wanted[newObjectKey(m)] || !m.GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		if err := r.removeManaged(ctx, m); err != nil {
@@ -158,8 +183,8 @@ func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
 }
 
 // takeBack removes one reflection. Core removes its finalizer from a MachinePool only when that is not paused.
-func (r *Reconciler) takeBack(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
-	if err := r.verifyCascade(ctx, p, o); err != nil {
+func (r *Reconciler) takeBack(ctx context.Context, s *scope, o *unstructured.Unstructured) error {
+	if err := r.verifyCascade(ctx, s, o); err != nil {
 		return err
 	}
 	if o.GetDeletionTimestamp().IsZero() {
@@ -171,15 +196,15 @@ func (r *Reconciler) takeBack(ctx context.Context, p *scope.Scope, o *unstructur
 // own filters the objects that bear the import's label to those that the import created. Labels are copied, by people
 // and by restoring a backup into another namespace. Such a copy can refer to real objects, so it is reported, and
 // neither trusted nor deleted.
-func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) []unstructured.Unstructured {
+func (r *Reconciler) own(s *scope, labelled []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(labelled, func(o unstructured.Unstructured) bool {
-		if ownership.MadeBy(&o, p.Wanted) {
+		if ownership.MadeBy(&o, s.wanted) {
 			return false
 		}
-		if !p.Strangers[scope.NewObjectKey(&o)] {
-			p.Strangers[scope.NewObjectKey(&o)] = true
+		if !s.strangers[newObjectKey(&o)] {
+			s.strangers[newObjectKey(&o)] = true
 			// Readers of events in this namespace do not learn the name of another one.
-			r.recorder.Eventf(p.Import, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
+			r.recorder.Eventf(s.imp, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
 				"A %s has the label of this import, but was not created by it; it is left alone", o.GetKind())
 		}
 		return true
@@ -188,10 +213,10 @@ func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) [
 
 // verifyCascade checks, before an object is deleted or core may finish its deletion, that what core deletes with it
 // belongs to the import, or does not exist.
-func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
+func (r *Reconciler) verifyCascade(ctx context.Context, s *scope, o *unstructured.Unstructured) error {
 	nodes, _, err := unstructured.NestedSlice(o.Object, "status", "nodeRefs")
 	if (err != nil || len(nodes) > 0) && len(ownership.Cascades(o.GroupVersionKind().GroupKind())) > 0 {
-		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
+		return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
 			"%s %q names Nodes in its status, which Cluster API core would delete; it is not deleted", o.GetKind(), o.GetName())
 	}
 	for _, field := range ownership.Cascades(o.GroupVersionKind().GroupKind()) {
@@ -199,12 +224,12 @@ func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstr
 		if err == nil && len(ref) == 0 {
 			continue
 		}
-		own, err := r.refersToOwn(ctx, p, o.GetNamespace(), ref)
+		own, err := r.refersToOwn(ctx, s, o.GetNamespace(), ref)
 		if err != nil {
 			return err
 		}
 		if !own {
-			return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
+			return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
 				"%s %q refers to %s %q, which was not created by this import; it is not deleted", o.GetKind(), o.GetName(), ref["kind"], ref["name"])
 		}
 	}
@@ -212,8 +237,8 @@ func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstr
 }
 
 // refersToOwn reports whether a reference is to an object of the import, or to a missing one of its kinds.
-func (h *hubObjects) refersToOwn(ctx context.Context, p *scope.Scope, namespace string, ref map[string]string) (bool, error) {
-	kinds := reflection.ReflectedKinds(p.Wanted.Cloud)
+func (h *hubObjects) refersToOwn(ctx context.Context, s *scope, namespace string, ref map[string]string) (bool, error) {
+	kinds := reflection.ReflectedKinds(s.wanted.Cloud)
 	kind := slices.IndexFunc(kinds, func(k schema.GroupVersionKind) bool {
 		return k.GroupKind() == schema.GroupKind{Group: ref["apiGroup"], Kind: ref["kind"]}
 	})
@@ -229,5 +254,5 @@ func (h *hubObjects) refersToOwn(ctx context.Context, p *scope.Scope, namespace 
 	case err != nil:
 		return false, fmt.Errorf("cannot get %s %q: %w", ref["kind"], ref["name"], err)
 	}
-	return ownership.MadeBy(there, p.Wanted), nil
+	return ownership.MadeBy(there, s.wanted), nil
 }

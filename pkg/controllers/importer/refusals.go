@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,27 +18,27 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // outcomes are those of each import's last pass. After a restart everything is attempted once more.
 type outcomes struct {
 	mu    sync.Mutex
-	known map[types.NamespacedName]map[scope.ObjectKey]scope.Outcome
+	known map[types.NamespacedName]map[objectKey]outcome
 }
 
-func (o *outcomes) get(key types.NamespacedName) map[scope.ObjectKey]scope.Outcome {
+func (o *outcomes) get(key types.NamespacedName) map[objectKey]outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.known[key]
 }
 
-func (o *outcomes) set(key types.NamespacedName, now map[scope.ObjectKey]scope.Outcome) {
+func (o *outcomes) set(key types.NamespacedName, now map[objectKey]outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil {
-		o.known = map[types.NamespacedName]map[scope.ObjectKey]scope.Outcome{}
+		o.known = map[types.NamespacedName]map[objectKey]outcome{}
 	}
 	o.known[key] = now
 	if len(now) == 0 {
@@ -45,31 +46,52 @@ func (o *outcomes) set(key types.NamespacedName, now map[scope.ObjectKey]scope.O
 	}
 }
 
+// outcome is what became of the last attempt to write a reflection as it was observed, unless it is there as written.
+type outcome struct {
+	// full is the hash of the whole object.
+	full string
+	// refusal has the hub's words. Empty means that it was written, and changed by others.
+	refusal string
+	// fields are those that the hub refuses; none means all that the object does not need.
+	fields []string
+	// left means that the hub refuses the object without them, too.
+	left bool
+	// times is how often in a row it was attempted, and until when the next attempt waits.
+	times int
+	until time.Time
+}
+
 // draft is a reflection that is to be written.
 type draft struct {
-	p    *scope.Scope
+	s    *scope
+	made reflected
 	role reflection.Role
 	pool string
 	// full is the object as it was observed, and there as it is in the hub; nil if it is not.
 	full, there *unstructured.Unstructured
-	last        scope.Outcome
+	last        outcome
+	// res gets the lossy fields, and when the next attempt is due.
+	res *result
 }
 
-// errSkipped is why the object of a pool that was skipped is not written.
-var errSkipped = errors.New("the node pool is skipped")
+// skippedError is why an object is not written, and its node pool is skipped.
+type skippedError string
+
+// Error implements error.
+func (e skippedError) Error() string { return string(e) }
 
 // writeDraft writes an object as it was observed, or without what the hub refuses of it, and returns it. Until the next
 // attempt is due, nothing is written that would be refused, or changed by others, again.
 func (r *Reconciler) writeDraft(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
-	hash, key := d.full.GetAnnotations()[appliedAnnotation], scope.NewObjectKey(d.full)
-	if d.last = d.p.Outcomes[key]; d.last.Full != hash {
-		d.last = scope.Outcome{Full: hash}
+	hash, key := d.full.GetAnnotations()[appliedAnnotation], newObjectKey(d.full)
+	if d.last = d.made.outcomes[key]; d.last.full != hash {
+		d.last = outcome{full: hash}
 	}
-	if wait, waits := d.last.Waits(r.clock.Now()); waits && (d.there == nil || reflection.IsGuarded(d.there, d.full)) {
-		d.p.RequeueSoon(wait)
+	if wait := d.last.until.Sub(r.clock.Now()); wait > 0 && (d.there == nil || reflection.IsGuarded(d.there, d.full)) {
+		d.res.requeue(wait)
 		return r.writeAsBefore(ctx, d)
 	}
-	delete(d.p.Outcomes, key)
+	delete(d.made.outcomes, key)
 	now, err := r.write(ctx, d.there, d.full)
 	switch {
 	case isRefused(err):
@@ -80,32 +102,33 @@ func (r *Reconciler) writeDraft(ctx context.Context, d draft) (*unstructured.Uns
 	// An edit is undone at once, and the next one later.
 	edited := d.there != nil && d.there.GetAnnotations()[appliedAnnotation] == hash && !apply.Covers(d.there.Object, d.full.Object)
 	if lossy := reflection.Overwritten(d.full, now); now.GetDeletionTimestamp().IsZero() && (edited || len(lossy) > 0) {
-		r.conclude(d, scope.Outcome{}, lossy)
+		r.conclude(d, outcome{}, lossy)
 	}
 	return now, nil
 }
 
 // conclude notes the outcome of an attempt, and when the next one is due.
-func (r *Reconciler) conclude(d draft, now scope.Outcome, lossy []reflection.Lossy) {
-	now = d.last.Next(now, r.clock.Now())
-	wait, _ := now.Waits(r.clock.Now())
-	d.p.RequeueSoon(wait)
-	d.p.Outcomes[scope.NewObjectKey(d.full)] = now
-	d.p.Lossy = append(d.p.Lossy, lossy...)
+func (r *Reconciler) conclude(d draft, now outcome, lossy []reflection.Lossy) {
+	now.full, now.times = d.last.full, d.last.times+1
+	wait := workload.LeftAloneFor(now.times)
+	now.until = r.clock.Now().Add(wait)
+	d.res.requeue(wait)
+	d.made.outcomes[newObjectKey(d.full)] = now
+	d.res.lossy = append(d.res.lossy, lossy...)
 }
 
 // writeAsBefore writes an object as far as the hub took it in the last attempt.
 func (r *Reconciler) writeAsBefore(ctx context.Context, d draft) (*unstructured.Unstructured, error) {
-	if d.last.Left {
-		return d.leave(d.last.Refusal)
+	if d.last.left {
+		return d.leave(d.last.refusal)
 	}
 	want := d.full
-	if d.last.Refusal != "" {
+	if d.last.refusal != "" {
 		reduced, lossy, err := d.reduced(d.last)
 		if err != nil {
 			return nil, err
 		}
-		want, d.p.Lossy = reduced, append(d.p.Lossy, lossy...)
+		want, d.res.lossy = reduced, append(d.res.lossy, lossy...)
 	}
 	now := d.there
 	if now == nil || now.GetAnnotations()[appliedAnnotation] != want.GetAnnotations()[appliedAnnotation] {
@@ -116,7 +139,7 @@ func (r *Reconciler) writeAsBefore(ctx context.Context, d draft) (*unstructured.
 			return nil, err
 		}
 	}
-	d.p.Lossy = append(d.p.Lossy, reflection.Overwritten(want, now)...)
+	d.res.lossy = append(d.res.lossy, reflection.Overwritten(want, now)...)
 	return now, nil
 }
 
@@ -124,7 +147,7 @@ func (r *Reconciler) writeAsBefore(ctx context.Context, d draft) (*unstructured.
 // with nothing but what it needs. A pool is recreated instead if the hub takes all of it then: its provider makes some
 // fields immutable, and nothing depends on it. A control plane is not: Cluster API core would see that it is missing.
 func (r *Reconciler) writeLess(ctx context.Context, d draft, refusal error) (*unstructured.Unstructured, error) {
-	now := scope.Outcome{Refusal: scope.BoundedText(wordsOf(refusal))}
+	now := outcome{refusal: boundedText(wordsOf(refusal))}
 	if d.role == reflection.RoleInfraPool && d.there != nil {
 		if recreates, err := r.removeForRecreation(ctx, d); err != nil {
 			return nil, err
@@ -136,10 +159,10 @@ func (r *Reconciler) writeLess(ctx context.Context, d draft, refusal error) (*un
 	for attempt := 1; d.role != reflection.RoleIdentity; attempt++ {
 		more := slices.DeleteFunc(
 			reflection.RefusedFields(d.full, d.there, wordsOf(refusal)),
-			func(f string) bool { return slices.Contains(now.Fields, f) },
+			func(f string) bool { return slices.Contains(now.fields, f) },
 		)
-		if now.Fields = append(now.Fields, more...); len(more) == 0 || attempt == most {
-			now.Fields = nil
+		if now.fields = append(now.fields, more...); len(more) == 0 || attempt == most {
+			now.fields = nil
 		}
 		want, lossy, err := d.reduced(now)
 		if err != nil {
@@ -153,13 +176,13 @@ func (r *Reconciler) writeLess(ctx context.Context, d draft, refusal error) (*un
 		if !isRefused(err) {
 			return nil, err
 		}
-		if refusal = err; now.Fields == nil {
+		if refusal = err; now.fields == nil {
 			break
 		}
 	}
-	now.Left = true
+	now.left = true
 	r.conclude(d, now, nil)
-	return d.leave(now.Refusal)
+	return d.leave(now.refusal)
 }
 
 // leave ends with an object that the hub refuses in every form. One that is there stays as it is, as long as it keeps
@@ -168,21 +191,20 @@ func (d draft) leave(refusal string) (*unstructured.Unstructured, error) {
 	switch {
 	case d.role == reflection.RoleIdentity: // It keeps providers from acting.
 	case d.there != nil && reflection.IsGuarded(d.there, d.full):
-		d.p.Lossy = append(d.p.Lossy, reflection.Lossy{
+		d.res.lossy = append(d.res.lossy, reflection.Lossy{
 			Object: d.full.GetKind() + "/" + d.full.GetName(), Field: "spec", Reason: "It is left as it is: " + refusal,
 		})
 		return d.there, nil
 	case d.there == nil && d.pool != "":
-		d.p.Skip(d.pool, d.full, refusal)
-		return nil, errSkipped
+		return nil, skippedError(refusal)
 	}
-	return nil, scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
+	return nil, stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
 		d.full.GetKind(), d.full.GetName(), refusal)
 }
 
 // reduced is the object without what the hub refuses.
-func (d draft) reduced(by scope.Outcome) (*unstructured.Unstructured, []reflection.Lossy, error) {
-	reduced, lossy := reflection.Reduce(d.full, d.there, d.p.Schemas, by.Fields, by.Refusal)
+func (d draft) reduced(by outcome) (*unstructured.Unstructured, []reflection.Lossy, error) {
+	reduced, lossy := reflection.Reduce(d.full, d.there, d.made.schemas, by.fields, by.refusal)
 	out, err := stamped(reduced)
 	return out, lossy, err
 }
@@ -200,7 +222,7 @@ func (h *hubObjects) write(ctx context.Context, there, want *unstructured.Unstru
 // name. It reports whether it did, or the object stays.
 func (h *hubObjects) removeForRecreation(ctx context.Context, d draft) (bool, error) {
 	probe := d.full.DeepCopy()
-	probe.SetName(reflection.PoolName(d.p.Import.Name, "masthead-probe"))
+	probe.SetName(reflection.PoolName(d.s.imp.Name, "masthead-probe"))
 	err := h.create(ctx, probe, client.DryRunAll)
 	if err == nil {
 		if !apply.Covers(probe.Object["spec"], d.full.Object["spec"]) {

@@ -19,7 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -127,7 +127,7 @@ func TestRefusedFieldsCostNoImport(t *testing.T) {
 				}
 			}
 			version := h.get().ResourceVersion
-			for _, wait := range []time.Duration{scope.Retry, 2 * scope.Retry, 4 * scope.Retry, 8 * scope.Retry, scope.Resync, scope.Resync} {
+			for _, wait := range []time.Duration{workload.Retry, 2 * workload.Retry, 4 * workload.Retry, 8 * workload.Retry, workload.Resync, workload.Resync} {
 				before, writes := h.hub.refusals, len(h.writes)
 				for range 3 {
 					h.settle()
@@ -144,7 +144,7 @@ func TestRefusedFieldsCostNoImport(t *testing.T) {
 				t.Errorf("the status changes at rest, from version %s to %s", version, now)
 			}
 			h.hub.webhook = nil
-			clock.Step(scope.Resync)
+			clock.Step(workload.Resync)
 			h.settle()
 			if got := h.lossyFields(words); len(got) > 0 || len(h.r.outcomes.known) > 0 || !strings.Contains(strings.Join(h.made(), " "), "MachinePool/shop-green") {
 				t.Errorf("want everything there, got %v lossy, remembered %v", got, h.r.outcomes.known)
@@ -330,9 +330,9 @@ func TestOverwrittenFieldsAreNotFoughtOver(t *testing.T) {
 			t.Errorf("webhook %v: got %d attempts in an hour", webhook, n)
 		}
 		h.afterApply = nil
-		clock.Step(scope.Resync)
+		clock.Step(workload.Resync)
 		h.settle()
-		clock.Step(scope.Resync)
+		clock.Step(workload.Resync)
 		h.settle()
 		if got := h.lossyFields("changes the field"); len(got) > 0 || len(h.r.outcomes.known) > 0 {
 			t.Errorf("webhook %v: want nothing lossy any more, got %v, remembered %v", webhook, got, h.r.outcomes.known)

@@ -16,7 +16,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/objects"
@@ -26,76 +25,74 @@ import (
 // leastCredentials is the kubeconfig for the Secret: what the source gives, or, if the spec names a ServiceAccount of
 // the imported cluster, a token of that one. It never falls back from the second to the first: a user who requests a
 // token with few rights gets it or nothing, and a Secret that still holds other credentials is removed.
-func (r *kubeconfigs) leastCredentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
-	content, err := r.credentials(ctx, p)
-	account := p.Import.Spec.ServiceAccount()
+func (r *kubeconfigs) leastCredentials(ctx context.Context, s *scope, obs observation) (kubeconfig, error) {
+	k, err := r.credentials(ctx, s, obs)
+	k.account = s.imp.Spec.ServiceAccount()
 	switch {
-	case account == nil:
-		r.accounts.Forget(p.Key())
+	case k.account == nil:
+		r.accounts.Forget(s.key())
 	case err == nil:
-		content, err = r.accountKubeconfig(ctx, p, *account, content)
+		k, err = r.accountKubeconfig(ctx, s, k)
 	default:
-		content, err = r.whileTheSourceFails(ctx, p, err)
+		k, err = r.whileTheSourceFails(ctx, s, k, err)
 	}
 	if err != nil {
-		return nil, r.withdrawingOthers(ctx, p, err)
+		k.content = nil // It may be the source's.
+		return k, r.withdrawingOthers(ctx, s, err)
 	}
-	p.Account = account
-	return content, nil
+	return k, nil
 }
 
 // whileTheSourceFails is the kubeconfig with the account's token from the Secret, for as long as that works: the failed
 // source is needed only to request another one. Withdrawn credentials do not count.
-func (r *kubeconfigs) whileTheSourceFails(ctx context.Context, p *scope.Scope, why error) ([]byte, error) {
+func (r *kubeconfigs) whileTheSourceFails(ctx context.Context, s *scope, k kubeconfig, why error) (kubeconfig, error) {
 	problem, ok := errors.AsType[*condition.Error](why)
 	if !ok || isWithdrawn(why) {
-		return nil, why
+		return k, why
 	}
-	secret, err := r.ownKubeconfig(ctx, p)
+	secret, err := r.ownKubeconfig(ctx, s)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, errors.Join(why, err)
+		return k, errors.Join(why, err)
 	}
-	if err != nil || !isWanted(p, secret) {
-		return nil, why
+	if err != nil || !isWanted(s, secret) {
+		return k, why
 	}
 	now := r.accounts.Clock.Now()
 	expires, works := accountExpiry(secret, now)
 	if _, err := credentials.Parse(secret.Data[kubeconfigKey], r.creds); err != nil || !works {
-		return nil, why
+		return k, why
 	}
-	p.Expires, p.SourceFails = expires, problem.Message
-	p.RequeueSoon(min(r.lacking.next(p, problem, now), expires.Sub(now)))
-	return secret.Data[kubeconfigKey], nil
+	k.content, k.expires, k.sourceFails = secret.Data[kubeconfigKey], expires, problem.Message
+	k.again = condition.MinNonZero(k.again, min(r.lacking.next(s, problem, now), expires.Sub(now)))
+	return k, nil
 }
 
 // accountKubeconfig is a kubeconfig with the server and the authority of the source's, and a token of the account.
-func (r *kubeconfigs) accountKubeconfig(ctx context.Context, p *scope.Scope, account fleetv1alpha1.ServiceAccountReference, source []byte) ([]byte, error) {
-	cluster, err := parseCluster(source, r.creds)
+func (r *kubeconfigs) accountKubeconfig(ctx context.Context, s *scope, k kubeconfig) (kubeconfig, error) {
+	cluster, err := parseCluster(k.content, r.creds)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	request := r.accountRequest(p, account, cluster, source)
-	if err := r.recoverToken(ctx, p, cluster, request); err != nil {
-		return nil, err
+	request := r.accountRequest(s, k, cluster)
+	if err := r.recoverToken(ctx, s, cluster, request); err != nil {
+		return k, err
 	}
-	token, again, err := r.accounts.Renewed(ctx, p.Key(), request, token.ImportedClusters, func() (func(), bool) { return r.enter(p) })
+	token, again, err := r.accounts.Renewed(ctx, s.key(), request, token.ImportedClusters, r.enter(s, &k.waits))
 	var refused *workload.TokenError
 	switch {
 	case errors.As(err, &refused):
-		return nil, noKubeconfig(refused.Reason, "%s", refused.Message)
+		return k, noKubeconfig(refused.Reason, "%s", refused.Message)
 	case err != nil:
-		return nil, err // It waits for its turn.
+		return k, err // It waits for its turn.
 	}
-	content, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: token.AccessToken})
-	if err != nil {
-		return nil, err
+	if k.content, err = encoded(cluster, &clientcmdapi.AuthInfo{Token: token.AccessToken}); err != nil {
+		return k, err
 	}
-	if _, err := credentials.Parse(content, r.creds); err != nil {
-		return nil, noKubeconfig(fleetv1alpha1.ReasonServiceAccountTokenInvalid, "%s", err)
+	if _, err := credentials.Parse(k.content, r.creds); err != nil {
+		return k, noKubeconfig(fleetv1alpha1.ReasonServiceAccountTokenInvalid, "%s", err)
 	}
-	p.Expires = token.Expiry
-	p.RequeueSoon(again)
-	return content, nil
+	k.expires, k.again = token.Expiry, condition.MinNonZero(k.again, again)
+	return k, nil
 }
 
 // parseCluster is the address of a kubeconfig's API server, and its authority.
@@ -113,22 +110,20 @@ func parseCluster(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Clust
 // accountRequest requests a token from the API server of a cluster. A token is only for this server, identified by its
 // authority: none is ever sent to another one. It outlives the credentials that requested it, which rotate more often,
 // but not their source: the withdrawal of a source that the spec no longer names would not be noticed.
-func (r *kubeconfigs) accountRequest(
-	p *scope.Scope, account fleetv1alpha1.ServiceAccountReference, cluster *clientcmdapi.Cluster, source []byte,
-) token.Request {
+func (r *kubeconfigs) accountRequest(s *scope, source kubeconfig, cluster *clientcmdapi.Cluster) token.Request {
 	return token.Request{
 		Hash: objects.DigestParts(
-			[]byte(p.Import.UID), []byte(describeSource(p.Import.Spec)), []byte(account.Namespace), []byte(account.Name), []byte(cluster.Server), cluster.CertificateAuthorityData,
-			[]byte(cluster.TLSServerName), []byte(strconv.FormatBool(cluster.InsecureSkipTLSVerify)),
+			[]byte(s.imp.UID), []byte(describeSource(s.imp.Spec)), []byte(source.account.Namespace), []byte(source.account.Name),
+			[]byte(cluster.Server), cluster.CertificateAuthorityData, []byte(cluster.TLSServerName), []byte(strconv.FormatBool(cluster.InsecureSkipTLSVerify)),
 		),
-		Credentials: objects.DigestParts(source),
+		Credentials: objects.DigestParts(source.content),
 		Ask: func(ctx context.Context) (*oauth2.Token, error) {
-			w, err := r.clusters.Client(p.Import.Namespace, source, r.creds)
+			w, err := r.clusters.Client(s.imp.Namespace, source.content, r.creds)
 			if err != nil {
 				return nil, workload.UnavailableToken(err)
 			}
 			defer w.Close()
-			return w.Token(ctx, account)
+			return w.Token(ctx, *source.account)
 		},
 		Accept: workload.AcceptToken,
 	}
@@ -139,12 +134,12 @@ func (r *kubeconfigs) accountRequest(
 // manager would ask every imported cluster at once, and report missing credentials for unreachable ones although they
 // exist. A user who may change the Secret, which is as good as reading it, gains nothing: the token is sent to the
 // cluster that the source names, and is replaced within the hour.
-func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster *clientcmdapi.Cluster, request token.Request) error {
-	if r.accounts.Knows(p.Key()) {
+func (r *kubeconfigs) recoverToken(ctx context.Context, s *scope, cluster *clientcmdapi.Cluster, request token.Request) error {
+	if r.accounts.Knows(s.key()) {
 		return nil
 	}
-	secret, err := r.ownKubeconfig(ctx, p)
-	if err != nil || !isWanted(p, secret) {
+	secret, err := r.ownKubeconfig(ctx, s)
+	if err != nil || !isWanted(s, secret) {
 		return client.IgnoreNotFound(err)
 	}
 	expires, works := accountExpiry(secret, r.accounts.Clock.Now())
@@ -159,15 +154,13 @@ func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster 
 	if err != nil || !bytes.Equal(again, secret.Data[kubeconfigKey]) {
 		return err
 	}
-	r.accounts.Keep(p.Key(), token.Made{Hash: request.Hash, Token: &oauth2.Token{AccessToken: held, Expiry: expires}, At: expires.Add(-workload.TokenLife)})
+	r.accounts.Keep(s.key(), token.Made{Hash: request.Hash, Token: &oauth2.Token{AccessToken: held, Expiry: expires}, At: expires.Add(-workload.TokenLife)})
 	return nil
 }
 
 // refusedToken makes the next pass request another token where the cluster rejects the one that it issued: its
 // ServiceAccount was deleted, and perhaps recreated. A token counts for a while in any case: a cluster must not make
 // Masthead ask it all the time.
-func (r *kubeconfigs) refusedToken(p *scope.Scope) {
-	if p.Account != nil {
-		r.accounts.Drop(p.Key(), scope.Resync)
-	}
+func (r *kubeconfigs) refusedToken(s *scope) {
+	r.accounts.Drop(s.key(), workload.Resync)
 }

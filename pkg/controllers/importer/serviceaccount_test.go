@@ -38,7 +38,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -140,23 +139,34 @@ func (w *accountWorld) requests() []string {
 	return received
 }
 
-// look runs the importer's step for the kubeconfig, and returns the pass and the reason of KubeconfigReady.
-func (w *accountWorld) look() (*scope.Scope, string) {
+// attempt is how the importer's phase for the kubeconfig ended.
+type attempt struct {
+	result
+	k kubeconfig
+}
+
+// look runs the importer's phase for the kubeconfig, and returns how it ended and the reason of KubeconfigReady.
+func (w *accountWorld) look() (attempt, string) {
 	w.t.Helper()
-	p := w.pass()
+	k, res, err := w.r.kubeconfig(w.t.Context(), newScope(w.imp), w.observation())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return attempt{res, k}, w.reason(res)
+}
+
+// observation is what is observed of the cluster.
+func (w *accountWorld) observation() observation {
+	w.t.Helper()
 	at, err := url.Parse(w.server.URL)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	port, _ := strconv.ParseInt(at.Port(), 10, 32)
-	p.Facts = &reflection.Facts{
+	return observation{facts: &reflection.Facts{
 		Endpoint:             reflection.Endpoint{Host: at.Hostname(), Port: int32(port)},
 		CertificateAuthority: w.authority(),
-	}
-	if err := w.r.kubeconfig(w.t.Context(), p); err != nil {
-		w.t.Fatal(err)
-	}
-	return p, w.reason(p)
+	}}
 }
 
 // authority is the server's, as clouds show it.
@@ -164,12 +174,10 @@ func (w *accountWorld) authority() string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
 }
 
-func (w *accountWorld) pass() *scope.Scope { return scope.New(w.imp) }
-
 // reason is that of KubeconfigReady after a pass, whose status is kept. It checks that the message holds no secret.
-func (w *accountWorld) reason(p *scope.Scope) string {
+func (w *accountWorld) reason(res result) string {
 	w.t.Helper()
-	w.imp.Status = buildStatus(p, w.clock.Now())
+	w.imp.Status = buildStatus(newScope(w.imp), res, w.clock.Now())
 	c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady)
 	if c == nil {
 		return ""
@@ -297,12 +305,12 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 			w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 			w.answers(tc.answer)
 			p, got := w.look()
-			if got != tc.want || p.KubeconfigNow != nil {
+			if got != tc.want || p.k.content != nil {
 				t.Errorf("%s\nwant %s and no kubeconfig, got %s", tc.reason, tc.want, got)
 			}
 			w.holds(tc.reason, "")
 			w.wantRequests("The token is requested once, as the source.", accountPath+" "+ofSource)
-			if again := p.Requeue(); again > scope.Retry {
+			if again := p.requeueAfter(); again > workload.Retry {
 				t.Errorf("want another look soon, got one in %s", again)
 			}
 			if _, got := w.look(); got != tc.want {
@@ -310,7 +318,7 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 			}
 			w.wantRequests("A cluster that gave no token is left alone.")
 			w.grants("of-the-account")
-			w.clock.Step(scope.Retry)
+			w.clock.Step(workload.Retry)
 			if _, got := w.look(); got != written {
 				t.Errorf("want another request to a cluster that gives tokens again, got %s", got)
 			}
@@ -335,7 +343,7 @@ func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newAccountWorld(t)
 			w.imp.Spec.Kubeconfig.ServiceAccountRef = tc.before
-			p, _ := w.look()
+			w.look()
 			w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 			hub, ok := w.hub.(client.WithWatch)
 			if !ok {
@@ -349,9 +357,7 @@ func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
 					return c.Get(ctx, key, o, opts...)
 				},
 			})
-			again := w.pass()
-			again.Facts = p.Facts
-			if err := w.r.kubeconfig(t.Context(), again); !errors.Is(err, tc.err) {
+			if _, _, err := w.r.kubeconfig(t.Context(), newScope(w.imp), w.observation()); !errors.Is(err, tc.err) {
 				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.err, err)
 			}
 			w.holds(tc.reason, tc.holds)
@@ -368,8 +374,8 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 		t.Fatalf("want %s, got %s", written, got)
 	}
 	first := w.holds("The first token.", "of-the-account")
-	if want := (p.Expires.Add(-tokenIsRefreshed)).Sub(w.clock.Now()); p.Requeue() > want {
-		t.Errorf("want a look before the token expires, in %s, got one in %s", want, p.Requeue())
+	if want := (p.k.expires.Add(-tokenIsRefreshed)).Sub(w.clock.Now()); p.requeueAfter() > want {
+		t.Errorf("want a look before the token expires, in %s, got one in %s", want, p.requeueAfter())
 	}
 	w.wantRequests("Requested once.", accountPath+" "+ofSource)
 	w.rotates("of-the-source-2", "true")
@@ -482,7 +488,7 @@ func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 		w.answers(status(http.StatusServiceUnavailable))
 		w.clock.Step(time.Hour - 2*time.Minute)
 		p, got := w.look()
-		if got != written || p.KubeconfigNow == nil {
+		if got != written || p.k.content == nil {
 			t.Errorf("want the connection to last although no new token can be requested, got %s", got)
 		}
 		w.holds("It works.", "of-the-account")
@@ -535,11 +541,11 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
 		w.look()
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
-		p := w.pass() // It stopped before it observed anything.
-		if err := w.r.keepKubeconfig(t.Context(), p); err != nil {
+		res, err := w.r.keepKubeconfig(t.Context(), newScope(w.imp), observation{}, result{}) // It stopped before it observed anything.
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := w.reason(p); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable {
+		if got := w.reason(res); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable {
 			t.Errorf("want %s, got %s", fleetv1alpha1.ReasonServiceAccountTokenUnavailable, got)
 		}
 		w.holds("A stopped import does not keep credentials that its spec no longer requests.", "")
@@ -553,7 +559,7 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 			w.r.places.Acquire(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)}, "others")
 		}
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
-		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.Waits {
+		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.waits {
 			t.Errorf("want the import to wait for its turn without a worker, got %s", got)
 		}
 		w.holds("How long it waits is not known.", "")
@@ -576,7 +582,7 @@ func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
 	look := func() {
 		t.Helper()
 		p, _ := w.look()
-		if err := w.r.access(t.Context(), p); err != nil {
+		if _, err := w.r.access(t.Context(), newScope(w.imp), p.k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -629,7 +635,7 @@ func TestServiceAccountTokensAreCounted(t *testing.T) {
 	for _, answer := range []http.HandlerFunc{status(http.StatusForbidden), status(http.StatusNotFound), granted("", time.Hour), granted("t", time.Hour)} {
 		w.answers(answer)
 		w.look()
-		w.clock.Step(scope.Resync)
+		w.clock.Step(workload.Resync)
 	}
 	const want = tokentest.RequestsHelp + `masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 1
 masthead_import_token_requests_total{result="granted",token_endpoint="imported-clusters"} 1

@@ -15,7 +15,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/objects"
@@ -63,18 +62,18 @@ func describeSource(s fleetv1alpha1.ClusterImportSpec) string {
 // the imported cluster, of which one and until when. The digest binds all of that to the kubeconfig: a version of
 // Masthead that does not know these marks leaves them when it writes other credentials. The digested content has a
 // token of a cloud or of an API server, or a key, which cannot be guessed.
-func mark(p *scope.Scope, secret *corev1.Secret) {
+func mark(s *scope, k kubeconfig, secret *corev1.Secret) {
 	delete(secret.Annotations, fleetv1alpha1.ImportServiceAccountAnnotation)
 	delete(secret.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
 	if secret.Annotations == nil {
 		secret.Annotations = map[string]string{}
 	}
-	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = describeSource(p.Import.Spec)
+	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = describeSource(s.imp.Spec)
 	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = objects.DigestParts(secret.Data[kubeconfigKey])
-	if p.Account != nil {
+	if k.account != nil {
 		maps.Copy(secret.Annotations, map[string]string{
-			fleetv1alpha1.ImportServiceAccountAnnotation:  p.Account.Namespace + "/" + p.Account.Name,
-			fleetv1alpha1.ImportTokenExpirationAnnotation: p.Expires.UTC().Format(time.RFC3339),
+			fleetv1alpha1.ImportServiceAccountAnnotation:  k.account.Namespace + "/" + k.account.Name,
+			fleetv1alpha1.ImportTokenExpirationAnnotation: k.expires.UTC().Format(time.RFC3339),
 		})
 	}
 }
@@ -102,35 +101,35 @@ func accountExpiry(secret *corev1.Secret, now time.Time) (at time.Time, works bo
 
 // isWanted reports whether a Secret holds credentials of the source that the spec names now and, if the spec names a
 // ServiceAccount of the imported cluster, a token of that one. A Secret without marks does not.
-func isWanted(p *scope.Scope, secret *corev1.Secret) bool {
-	account := p.Import.Spec.ServiceAccount()
-	return currentMark(secret, fleetv1alpha1.ImportSourceAnnotation) == describeSource(p.Import.Spec) && (account == nil || isOfAccount(secret, *account))
+func isWanted(s *scope, secret *corev1.Secret) bool {
+	account := s.imp.Spec.ServiceAccount()
+	return currentMark(secret, fleetv1alpha1.ImportSourceAnnotation) == describeSource(s.imp.Spec) && (account == nil || isOfAccount(secret, *account))
 }
 
 // holdsOtherCredentials reports whether a Secret's marks name other credentials than those. One without marks for its
 // source, as older versions of Masthead left it, is kept until the source is read.
-func holdsOtherCredentials(p *scope.Scope, secret *corev1.Secret) bool {
-	account, source := p.Import.Spec.ServiceAccount(), currentMark(secret, fleetv1alpha1.ImportSourceAnnotation)
-	return source != "" && source != describeSource(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
+func holdsOtherCredentials(s *scope, secret *corev1.Secret) bool {
+	account, source := s.imp.Spec.ServiceAccount(), currentMark(secret, fleetv1alpha1.ImportSourceAnnotation)
+	return source != "" && source != describeSource(s.imp.Spec) || account != nil && !isOfAccount(secret, *account)
 }
 
 // withdrawingOthers removes the Secret if the credentials that the spec asks for are missing and it holds other ones:
 // those of a source that the spec named before, whose withdrawal would no longer be noticed, or, where the spec names
 // an account, those of the source itself or of another account.
-func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why error) error {
+func (r *kubeconfigs) withdrawingOthers(ctx context.Context, s *scope, why error) error {
 	problem, reported := errors.AsType[*condition.Error](why)
-	secret, err := r.ownKubeconfig(ctx, p)
+	secret, err := r.ownKubeconfig(ctx, s)
 	switch {
 	case apierrors.IsNotFound(err):
 		return why
 	case err != nil:
 		return errors.Join(why, err)
-	case isWanted(p, secret):
+	case isWanted(s, secret):
 		return why
 	case reported:
 		return withdrawnError{problem}
-	case holdsOtherCredentials(p, secret):
-		return withdrawnUntilRequested(p.Import.Spec)
+	case holdsOtherCredentials(s, secret):
+		return withdrawnUntilRequested(s.imp.Spec)
 	default:
 		return why
 	}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 // keeps gives the Secret of the source other data, and leaves its label.
@@ -139,11 +139,11 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 			tc.change(w)
 			var got string
 			if tc.stopped {
-				p := w.pass()
-				if err := w.r.keepKubeconfig(t.Context(), p); err != nil {
+				res, err := w.r.keepKubeconfig(t.Context(), newScope(w.imp), observation{}, result{})
+				if err != nil {
 					t.Fatal(err)
 				}
-				got = w.reason(p)
+				got = w.reason(res)
 			} else {
 				_, got = w.look()
 			}
@@ -170,18 +170,18 @@ func TestAccountTokenIsServedWhileTheSourceFails(t *testing.T) {
 				w.start()
 			}
 			p, got := w.look()
-			if got != written || string(p.KubeconfigNow) != string(first.KubeconfigNow) {
+			if got != written || string(p.k.content) != string(first.k.content) {
 				t.Fatalf("want the token to be used, got %s", got)
 			}
 			if c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady); !strings.Contains(c.Message, "has no data under the key") {
 				t.Errorf("want the message to say what the source lacks, got %s", c.Message)
 			}
-			if w.imp.Status.Kubeconfig == nil || p.Requeue() > scope.Retry {
-				t.Errorf("want the kubeconfig in the status, and another look soon, got %v, one in %s", w.imp.Status.Kubeconfig, p.Requeue())
+			if w.imp.Status.Kubeconfig == nil || p.requeueAfter() > workload.Retry {
+				t.Errorf("want the kubeconfig in the status, and another look soon, got %v, one in %s", w.imp.Status.Kubeconfig, p.requeueAfter())
 			}
 			w.wantRequests("There is nothing to ask with.")
 			w.clock.Step(time.Hour)
-			if p, got = w.look(); got == written || p.KubeconfigNow != nil {
+			if p, got = w.look(); got == written || p.k.content != nil {
 				t.Errorf("want a token that has expired not to be used, got %s", got)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,8 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -30,28 +30,32 @@ const (
 	maxReferences = 512
 	maxLossy      = 256
 
+	// maxID is how long the ID of a cluster may be in a status, in bytes, and maxMessage the message of a condition.
+	maxID      = 512
+	maxMessage = 512
+
 	// reportTimeout is how long writing a status may take.
 	reportTimeout = 30 * time.Second
 )
 
 // report writes the status if it changed, and publishes the change.
-func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
+func (r *Reconciler) report(ctx context.Context, s *scope, res result) error {
 	// A pass that timed out is reported, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	status := buildStatus(p, r.clock.Now())
+	status := buildStatus(s, res, r.clock.Now())
 	ready := meta.FindStatusCondition(status.Conditions, fleetv1alpha1.ConditionReady)
-	r.states.set(p.Key(), metricState(status, !p.Import.DeletionTimestamp.IsZero()))
-	if equality.Semantic.DeepEqual(p.Import.Status, status) {
+	r.states.set(s.key(), metricState(status, !s.imp.DeletionTimestamp.IsZero()))
+	if equality.Semantic.DeepEqual(s.imp.Status, status) {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
-		return fmt.Errorf("cannot encode the status of ClusterImport %q: %w", p.Key(), err)
+		return fmt.Errorf("cannot encode the status of ClusterImport %q: %w", s.key(), err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": fleetv1alpha1.GroupVersion.String(), "kind": "ClusterImport",
-		"metadata": map[string]any{"namespace": p.Import.Namespace, "name": p.Import.Name, "uid": string(p.Import.UID)},
+		"metadata": map[string]any{"namespace": s.imp.Namespace, "name": s.imp.Name, "uid": string(s.imp.UID)},
 		"status":   content,
 	}}
 	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
@@ -59,92 +63,88 @@ func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
 		return nil // It was deleted or replaced, which the watch says too.
 	}
 	if err != nil {
-		return fmt.Errorf("cannot apply the status of ClusterImport %q: %w", p.Key(), err)
+		return fmt.Errorf("cannot apply the status of ClusterImport %q: %w", s.key(), err)
 	}
-	before := meta.FindStatusCondition(p.Import.Status.Conditions, fleetv1alpha1.ConditionReady)
+	before := meta.FindStatusCondition(s.imp.Status.Conditions, fleetv1alpha1.ConditionReady)
 	if before == nil || before.Status != ready.Status || before.Reason != ready.Reason {
 		kind := corev1.EventTypeNormal
 		if meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionStalled) {
 			kind = corev1.EventTypeWarning
 		}
-		r.recorder.Eventf(p.Import, nil, kind, ready.Reason, "Import", "%s", ready.Message)
+		r.recorder.Eventf(s.imp, nil, kind, ready.Reason, "Import", "%s", ready.Message)
 	}
 	return nil
 }
 
 // buildStatus is the status of an import after a pass. Parts that the pass did not reach are unchanged.
-func buildStatus(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
-	before := p.Import.Status
+func buildStatus(s *scope, res result, now time.Time) fleetv1alpha1.ClusterImportStatus {
+	before := s.imp.Status
 	status := *before.DeepCopy()
-	status.ObservedGeneration = p.Import.Generation
-	if p.Facts != nil {
-		status.Observed = buildObserved(*p.Facts)
+	status.ObservedGeneration = s.imp.Generation
+	if res.observed != nil {
+		status.Observed = res.observed.DeepCopy()
 		if status.Observed.CreationTime == nil && before.Observed != nil {
 			status.Observed.CreationTime = before.Observed.CreationTime
 		}
 	}
-	if p.Reflection.Objects != nil {
-		status.Lossy = buildLossy(p.Lossy)
-	}
-	if len(p.References) > 0 && len(p.Reflection.Objects) > 0 {
-		status.References = buildReferences(p)
-	}
-	if p.KubeconfigNow != nil {
-		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: ownership.KubeconfigName(p.Import)}
-		if !p.Expires.IsZero() {
-			at := metav1.NewTime(p.Expires).Rfc3339Copy()
-			status.Kubeconfig.ExpirationTime = &at
+	if res.reflected {
+		status.Lossy = buildLossy(res.lossy)
+		if len(res.references) > 0 {
+			status.References = buildReferences(s, res)
 		}
 	}
+	if res.kubeconfig != nil {
+		status.Kubeconfig = res.kubeconfig
+	}
 	status.References = slices.DeleteFunc(status.References, func(ref fleetv1alpha1.ImportReference) bool {
-		return p.Removed[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
+		return slices.Contains(res.removed, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind())
 	})
-	if p.Removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] {
+	if slices.Contains(res.removed, corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()) {
 		status.Kubeconfig = nil
 	}
-	if p.Emptied {
+	if res.emptied {
 		// The cluster's identity stays: it must not become another cluster.
 		status.References, status.Lossy, status.Kubeconfig = nil, nil, nil
 	}
-	status.Conditions = buildConditions(p, now)
+	status.Conditions = buildConditions(s, res, now)
 	return status
 }
 
 // buildConditions are the conditions of an import after a pass, sorted by type. One that the pass did not reach is
 // unchanged, and, like one whose status is the same as before, keeps its last transition time.
-func buildConditions(p *scope.Scope, now time.Time) []metav1.Condition {
-	before := p.Import.Status
-	conditions := p.Conditions
-	if !p.Emptied {
+func buildConditions(s *scope, res result, now time.Time) []metav1.Condition {
+	before := s.imp.Status
+	conditions := res.conditions
+	if !res.emptied {
 		conditions = withKept(conditions, before.Conditions)
 	}
 	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)
 	refused := ready != nil && ready.Status != metav1.ConditionTrue && slices.Contains(withoutToken(), ready.Reason)
-	if refused && p.KubeconfigNow == nil && expiredKubeconfig(before.Kubeconfig, now) {
+	if refused && res.kubeconfig == nil && expiredKubeconfig(before.Kubeconfig, now) {
 		ready.Reason = fleetv1alpha1.ReasonKubeconfigExpired
 	}
 	conditions = append(slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
 		return c.Type == fleetv1alpha1.ConditionReady || c.Type == fleetv1alpha1.ConditionStalled
-	}), judge(p, conditions)...)
+	}), judge(s, res, conditions)...)
 	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
-	result := make([]metav1.Condition, 0, len(conditions))
+	dated := make([]metav1.Condition, 0, len(conditions))
 	for _, c := range conditions {
-		c.ObservedGeneration = p.Import.Generation
+		c.ObservedGeneration = s.imp.Generation
 		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 		if old := meta.FindStatusCondition(before.Conditions, c.Type); old != nil && old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}
-		result = append(result, c)
+		dated = append(dated, c)
 	}
-	return result
+	return dated
 }
 
 // buildReferences are the objects of the import. A pass that ended early does not know all of them: the policies rely
 // on the Cluster in the status, which must not go missing because something else was refused.
-func buildReferences(p *scope.Scope) []fleetv1alpha1.ImportReference {
-	all := p.References
-	if !p.Reflected {
-		for _, was := range p.Import.Status.References {
+func buildReferences(s *scope, res result) []fleetv1alpha1.ImportReference {
+	all := res.references
+	if !res.complete {
+		for _, was := range s.imp.Status.References {
 			if !slices.Contains(all, was) {
 				all = append(all, was)
 			}
@@ -186,14 +186,14 @@ func deciding() []string {
 }
 
 // judge adds Ready, and Stalled where a user has to act.
-func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
+func judge(s *scope, res result, conditions []metav1.Condition) []metav1.Condition {
 	ready := metav1.Condition{
 		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonImported,
 		Message: "The cluster is reflected, and nothing of it was changed",
 	}
-	if !p.Import.DeletionTimestamp.IsZero() {
+	if !s.imp.DeletionTimestamp.IsZero() {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonUnimporting, "What the import created is being removed"
-		for _, c := range p.Conditions {
+		for _, c := range res.conditions {
 			if c.Status == metav1.ConditionFalse {
 				ready.Reason, ready.Message = c.Reason, c.Message
 			}
@@ -235,15 +235,15 @@ func stalled(ready metav1.Condition) []metav1.Condition {
 // buildObserved is the part of the facts that users see.
 func buildObserved(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	o := &fleetv1alpha1.ObservedCluster{
-		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID),
-		Region: scope.Cut(f.Location, 64), Version: scope.Cut(f.Version, 64),
+		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: cut(f.ID, maxID),
+		Region: cut(f.Location, 64), Version: cut(f.Version, 64),
 		NodePools: fmt.Sprintf("%d/%d", len(f.NodePools), len(f.NodePools)+len(f.PendingNodePools)+len(f.GoneNodePools)),
 	}
 	if !f.Created.IsZero() {
 		o.CreationTime = &metav1.Time{Time: f.Created}
 	}
 	if f.Endpoint.Host != "" {
-		o.Endpoint = scope.Cut(fmt.Sprintf("%s:%d", f.Endpoint.Host, f.Endpoint.Port), 300)
+		o.Endpoint = cut(fmt.Sprintf("%s:%d", f.Endpoint.Host, f.Endpoint.Port), 300)
 	}
 	for _, c := range f.Capacity {
 		if !slices.Contains(o.OtherCapacity, c.Type) && len(o.OtherCapacity) < 16 {
@@ -262,12 +262,36 @@ func buildLossy(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 			kind, name = "ClusterImport", ""
 		}
 		field := fleetv1alpha1.LossyField{
-			Kind: scope.Cut(kind, 63), Name: scope.Cut(name, 253), Field: scope.Cut(l.Field, 253), Observed: scope.Cut(l.Observed, 256),
-			Reflected: scope.Cut(l.Default, 256), Reason: scope.Cut(l.Reason, 256),
+			Kind: cut(kind, 63), Name: cut(name, 253), Field: cut(l.Field, 253), Observed: cut(l.Observed, 256),
+			Reflected: cut(l.Default, 256), Reason: cut(l.Reason, 256),
 		}
 		if !slices.Contains(out, field) {
 			out = append(out, field)
 		}
 	}
 	return out
+}
+
+// boundedText is a message, cut and cleaned: parts of it come from others.
+func boundedText(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
+	return condition.Text(strings.TrimRight(s, ". "), maxMessage)
+}
+
+// cut cuts a text to so many characters.
+func cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if characters := []rune(s); len(characters) > most {
+		return string(characters[:most-1]) + "…"
+	}
+	return s
+}
+
+// joined names a few of many.
+func joined(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }

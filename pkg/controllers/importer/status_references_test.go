@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // TestReferencesOfAPass: the policy about members depends on the Cluster in the status. A pass that ended with a
@@ -39,8 +38,8 @@ func TestReferencesOfAPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			imp := &fleetv1alpha1.ClusterImport{Status: fleetv1alpha1.ClusterImportStatus{References: tc.before}}
-			p := &scope.Scope{Import: imp, References: tc.now, Reflected: tc.reflected}
-			if diff := cmp.Diff(tc.want, buildReferences(p)); diff != "" {
+			res := result{references: tc.now, complete: tc.reflected}
+			if diff := cmp.Diff(tc.want, buildReferences(newScope(imp), res)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -18,45 +18,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // unimport removes everything that the import created, reports it, and then removes the finalizer. A foreign finalizer
 // can keep the import for ever, and the policy about members relies on its status. For the same reason an import whose
 // finalizer a user removed is requeued as long as its status names anything.
-func (r *Reconciler) unimport(ctx context.Context, p *scope.Scope) error {
-	if !mayHave(p.Import) {
-		p.Gone = true
-		return nil
+func (r *Reconciler) unimport(ctx context.Context, s *scope) (res result, err error) {
+	if res.gone = !mayHave(s.imp); res.gone {
+		return res, nil
 	}
-	p.RequeueSoon(scope.Retry)
-	left, what, err := r.takeEverythingBack(ctx, p)
+	res, left, err := r.takeEverythingBack(ctx, s)
+	res.again = workload.Retry
+	if err == nil && !res.emptied {
+		err = stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for the deletion of %s", left)
+	}
 	if err != nil {
-		return err
+		return res, err
 	}
-	if left > 0 {
-		return scope.Stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting,
-			"Waiting for the deletion of %d objects: %s", left, what)
-	}
-	p.Emptied = true
-	if err := r.report(ctx, p); err != nil {
-		return err
+	if err := r.report(ctx, s, res); err != nil {
+		return res, err
 	}
 	now := &fleetv1alpha1.ClusterImport{} // The report gave it another version.
-	switch err := r.live.Get(ctx, p.Key(), now); {
-	case apierrors.IsNotFound(err) || err == nil && now.UID != p.Import.UID:
-		p.Gone = true
-		return nil
+	switch err := r.live.Get(ctx, s.key(), now); {
+	case apierrors.IsNotFound(err) || err == nil && now.UID != s.imp.UID:
+		res.gone = true
+		return res, nil
 	case err != nil:
-		return fmt.Errorf("cannot get ClusterImport %q: %w", p.Key(), err)
+		return res, fmt.Errorf("cannot get ClusterImport %q: %w", s.key(), err)
 	}
-	p.Import = now
-	if err := r.setFinalizer(ctx, p, false); err != nil {
-		return err
-	}
-	p.Gone = true
-	return nil
+	err = r.setFinalizer(ctx, now, false)
+	res.gone = err == nil
+	return res, err
 }
 
 // mayHave reports whether an import can have created anything: the finalizer is added before everything else, and the
@@ -67,31 +61,25 @@ func mayHave(imp *fleetv1alpha1.ClusterImport) bool {
 
 // revoke removes everything that the import created, because it may no longer use its provider configuration: existing
 // objects would go on observing with its rights.
-func (r *Reconciler) revoke(ctx context.Context, p *scope.Scope) error {
-	if !mayHave(p.Import) {
-		return nil
+func (r *Reconciler) revoke(ctx context.Context, s *scope) (res result, err error) {
+	if !mayHave(s.imp) {
+		return res, nil
 	}
-	left, _, err := r.takeEverythingBack(ctx, p)
-	if err != nil {
-		return err
+	if res, _, err = r.takeEverythingBack(ctx, s); res.emptied {
+		err = r.setFinalizer(ctx, s.imp, false)
 	}
-	if left > 0 {
-		p.RequeueSoon(scope.Retry)
-		return nil
-	}
-	p.Emptied = true
-	return r.setFinalizer(ctx, p, false)
+	return res, err
 }
 
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
 // between. It does what can be done, and returns how many objects of which kind block the rest. Everything is read from
 // the API server, to include what was just created.
-func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (left int, what string, err error) {
-	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(p.Wanted.Cloud)
+func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res result, left string, err error) {
+	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(s.wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
 		what  string
-		do    func(context.Context, *scope.Scope) (left int, err error)
+		do    func(context.Context, *scope) (left int, err error)
 		kinds []schema.GroupVersionKind
 	}{
 		{"the Secret with the kubeconfig", r.kubeconfigs.removeKubeconfig, []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}},
@@ -100,24 +88,30 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (le
 		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil},
 	}
 	for _, step := range steps {
-		if left, err = step.do(ctx, p); err != nil || left > 0 {
-			return left, step.what, err
+		left, err := step.do(ctx, s)
+		if err != nil {
+			return res, "", err
+		}
+		if left > 0 {
+			res.again = workload.Retry
+			return res, fmt.Sprintf("%d objects: %s", left, step.what), nil
 		}
 		for _, gvk := range step.kinds {
-			p.Removed[gvk.GroupKind()] = true
+			res.removed = append(res.removed, gvk.GroupKind())
 		}
 	}
-	return 0, "", nil
+	res.emptied = true
+	return res, "", nil
 }
 
 // takeBackAll removes all reflections of the kinds, and returns how many are left.
-func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *scope.Scope) (int, error) {
-	return func(ctx context.Context, p *scope.Scope) (int, error) {
+func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *scope) (int, error) {
+	return func(ctx context.Context, s *scope) (int, error) {
 		left := 0
 		for _, gvk := range kinds {
-			found, err := r.takeBackKind(ctx, p, gvk)
+			found, err := r.takeBackKind(ctx, s, gvk)
 			if err == nil && found > 0 {
-				found, err = r.takeBackKind(ctx, p, gvk) // Objects without finalizers are gone now.
+				found, err = r.takeBackKind(ctx, s, gvk) // Objects without finalizers are gone now.
 			}
 			if err != nil {
 				return 0, err
@@ -129,13 +123,13 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 }
 
 // takeBackKind removes the reflections of a kind, and returns how many there were.
-func (r *Reconciler) takeBackKind(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) (int, error) {
-	items, err := r.listLive(ctx, p, gvk)
+func (r *Reconciler) takeBackKind(ctx context.Context, s *scope, gvk schema.GroupVersionKind) (int, error) {
+	items, err := r.listLive(ctx, s, gvk)
 	if err != nil {
 		return 0, err
 	}
 	for i := range items {
-		if err := r.takeBack(ctx, p, &items[i]); err != nil {
+		if err := r.takeBack(ctx, s, &items[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -143,16 +137,16 @@ func (r *Reconciler) takeBackKind(ctx context.Context, p *scope.Scope, gvk schem
 }
 
 // listLive lists the objects of a kind that the import created. A kind that is no longer served has none.
-func (r *Reconciler) listLive(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+func (r *Reconciler) listLive(ctx context.Context, s *scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := unstructuredList(gvk)
-	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)})
+	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)})
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 	}
-	return r.own(p, list.Items), nil
+	return r.own(s, list.Items), nil
 }
 
 // unpause lets core remove its finalizer from an object that is being deleted. The provider's objects and the
@@ -175,14 +169,14 @@ func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) 
 }
 
 // removeAllManaged removes the managed resources, each after a check of its policy, and returns how many are left.
-func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int, error) {
-	kinds, err := r.servedManagedKinds(p.Wanted.Cloud)
+func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (int, error) {
+	kinds, err := r.servedManagedKinds(s.wanted.Cloud)
 	if err != nil {
 		return 0, err
 	}
 	left := 0
 	for _, gvk := range kinds {
-		items, err := r.listLive(ctx, p, gvk)
+		items, err := r.listLive(ctx, s, gvk)
 		if apierrors.IsForbidden(err) && left == 0 {
 			continue // The rights are those to the group that the import used.
 		}
@@ -220,7 +214,7 @@ func (r *Reconciler) servedManagedKinds(cloud reflection.Cloud) (kinds []schema.
 // cluster.
 func (h *hubObjects) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
 	if err := verifyManaged(m); err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,
 			"%s; it is not deleted, because that could delete what it represents", err)
 	}
 	if m.GetDeletionTimestamp().IsZero() {

@@ -27,7 +27,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/objects"
@@ -181,7 +180,7 @@ func (t *Tokens) Renewed(
 	leave, ok := enter()
 	switch {
 	case !ok && made.works(now):
-		return made.Token, scope.Retry, nil
+		return made.Token, workload.Retry, nil
 	case !ok:
 		return nil, 0, limits.ErrNoPlace
 	}
@@ -200,7 +199,7 @@ func (t *Tokens) Renewed(
 	}
 	if err != nil {
 		failed = failedRequest{
-			hash: r.Hash, credentials: r.Credentials, err: refusal(err), times: failed.times + 1, until: now.Add(scope.LeftAloneFor(failed.times + 1)),
+			hash: r.Hash, credentials: r.Credentials, err: refusal(err), times: failed.times + 1, until: now.Add(workload.LeftAloneFor(failed.times + 1)),
 		}
 		t.mu.Lock()
 		t.failed[key] = failed
@@ -268,7 +267,7 @@ func (m Made) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Durat
 	if _, refused := errors.AsType[*condition.Error](err); refused || !m.works(now) {
 		return nil, 0, err
 	}
-	return m.Token, scope.Retry, nil
+	return m.Token, workload.Retry, nil
 }
 
 // orElse is the cached token, while it works, if there is no other.
@@ -318,7 +317,7 @@ func (t *Tokens) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.made, key)
-	maps.DeleteFunc(t.failed, func(_ types.NamespacedName, f failedRequest) bool { return !now.Before(f.until.Add(scope.Resync)) })
+	maps.DeleteFunc(t.failed, func(_ types.NamespacedName, f failedRequest) bool { return !now.Before(f.until.Add(workload.Resync)) })
 	if f, ok := t.failed[key]; ok && (!now.Before(f.until) || len(t.failed) > maxFailed) {
 		delete(t.failed, key)
 	}

@@ -20,7 +20,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
@@ -226,7 +226,7 @@ func TestRefusingEndpointIsQueriedRarely(t *testing.T) {
 		t.Error("the token of one secret is not given for another one")
 	}
 	status.Store(http.StatusOK)
-	clock.Step(scope.Resync)
+	clock.Step(workload.Resync)
 	if err := look("wrong"); err != nil {
 		t.Errorf("want a token from an endpoint that gives tokens again, got %v", err)
 	}
@@ -294,7 +294,7 @@ func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 	}
 	key := types.NamespacedName{Namespace: "a", Name: "shop"}
 	fails := func(key types.NamespacedName) {
-		minted.failed[key] = failedRequest{hash: "h", err: workload.ErrNoToken, times: 3, until: clock.Now().Add(scope.LeftAloneFor(3))}
+		minted.failed[key] = failedRequest{hash: "h", err: workload.ErrNoToken, times: 3, until: clock.Now().Add(workload.LeftAloneFor(3))}
 	}
 	isLeftAlone := func() bool {
 		_, failed := minted.last(key, Request{Hash: "h"})
@@ -306,13 +306,13 @@ func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 	if !isLeftAlone() || minted.Knows(key) {
 		t.Error("want the endpoint left alone, and the token forgotten")
 	}
-	clock.Step(scope.LeftAloneFor(3))
+	clock.Step(workload.LeftAloneFor(3))
 	minted.Forget(key)
 	if len(minted.failed) > 0 {
 		t.Errorf("want nothing kept when its time is over, got %v", minted.failed)
 	}
 	fails(types.NamespacedName{Name: "long-gone"})
-	clock.Step(scope.LeftAloneFor(3) + scope.Resync)
+	clock.Step(workload.LeftAloneFor(3) + workload.Resync)
 	for i := range maxFailed {
 		fails(types.NamespacedName{Name: fmt.Sprint(i)})
 	}
@@ -326,7 +326,7 @@ func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 // TestTokenIsKeptWhileTheHubGivesNone makes the hub fail when another token is due.
 func TestTokenIsKeptWhileTheHubGivesNone(t *testing.T) {
 	now := time.Now()
-	fails, denied := errors.New("no answer"), scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed, "denied")
+	fails, denied := errors.New("no answer"), condition.NewError(fleetv1alpha1.ReasonHubServiceAccountNotAllowed, "denied")
 	works, expired := now.Add(10*time.Minute), now.Add(-time.Second)
 	for name, tc := range map[string]struct {
 		reason  string
@@ -341,7 +341,7 @@ func TestTokenIsKeptWhileTheHubGivesNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made := Made{Token: &oauth2.Token{AccessToken: "made", Expiry: tc.expires}, At: now.Add(-time.Hour)}
 			token, again, err := made.unlessRefused(tc.err, now)
-			if (token != nil) != tc.kept || tc.kept && (again != scope.Retry || err != nil) || !tc.kept && !errors.Is(err, tc.err) {
+			if (token != nil) != tc.kept || tc.kept && (again != workload.Retry || err != nil) || !tc.kept && !errors.Is(err, tc.err) {
 				t.Errorf("%s\nwant it kept: %t; got %v, again in %s, %v", tc.reason, tc.kept, token, again, err)
 			}
 		})

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/clock"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
@@ -111,11 +110,11 @@ func (c *Clusters) Forget(key types.NamespacedName) {
 func (a Answer) GoodFor() time.Duration {
 	switch {
 	case a.Failures > 0:
-		return scope.LeftAloneFor(a.Failures)
+		return LeftAloneFor(a.Failures)
 	case a.NodesKnown || a.tooMuch:
-		return scope.Resync
+		return Resync
 	default:
-		return scope.Retry
+		return Retry
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -76,14 +75,14 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 	if err := other.Hold(6 << 20); err != nil {
 		t.Fatal(err)
 	}
-	clock.Step(scope.Resync)
+	clock.Step(Resync)
 	again := answerOf(t, c, key, kubeconfig)
-	if _, known := c.Nodes(key, fakeUID(key)); known || !strings.Contains(again.Condition().Message, "its Nodes are not kept") || again.GoodFor() != scope.Resync {
-		t.Errorf("want no Nodes, a condition that says so, and the cluster left alone for %s, got %v after %s", scope.Resync, again.Condition(), again.GoodFor())
+	if _, known := c.Nodes(key, fakeUID(key)); known || !strings.Contains(again.Condition().Message, "its Nodes are not kept") || again.GoodFor() != Resync {
+		t.Errorf("want no Nodes, a condition that says so, and the cluster left alone for %s, got %v after %s", Resync, again.Condition(), again.GoodFor())
 	}
 
 	other.Close()
-	clock.Step(scope.Resync)
+	clock.Step(Resync)
 	answerOf(t, c, key, kubeconfig)
 	if _, known := c.Nodes(key, fakeUID(key)); !known {
 		t.Error("want the Nodes again when there is room")
