@@ -21,12 +21,12 @@ const (
 	// answerAccepted means that the write succeeded.
 	answerAccepted answer = "Accepted"
 
-	// answerOutdated means that the write was based on stale data: the watch is behind, or the kind is not served yet. The watch
-	// will catch up, and the write is retried soon in case an event was missed. It is not reported.
+	// answerOutdated means that the write was based on stale data: the watch is behind, or the kind is not served yet.
+	// The watch will catch up, and the write is retried soon in case an event was missed. It is not reported.
 	answerOutdated answer = "Outdated"
 
-	// answerForbidden means that a permission is missing, or that an admission policy denied the write. The caller knows whether
-	// that is Masthead's own policy, which is no problem.
+	// answerForbidden means that a permission is missing, or that an admission policy denied the write. The caller knows
+	// whether that is Masthead's own policy, which is no problem.
 	answerForbidden answer = "Forbidden"
 
 	// answerRejected means that the API server rejected the object, and will reject it next time.

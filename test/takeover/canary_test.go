@@ -23,10 +23,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
-// TestCanary makes the importer itself import a cluster of each cloud, in hubs with and without the admission policies, with and
-// without its canary. Then a user allows the managed resources to delete in the cloud, and deletes them. Without the
-// policies, the canary prevents the creation of anything that could be used against the cluster; the control is the hub
-// without both.
+// TestCanary makes the importer itself import a cluster of each cloud, in hubs with and without the admission policies,
+// with and without its canary. Then a user allows the managed resources to delete in the cloud, and deletes them.
+// Without the policies, the canary prevents the creation of anything that could be used against the cluster; the
+// control is the hub without both.
 func TestCanary(t *testing.T) {
 	found := &table{name: "canary", header: []string{"Guard removed", "Still safe?", "Managed resources", "The cloud is changed"}}
 	createProviderConfigs(t, hub)

@@ -68,9 +68,9 @@ func LegacyKinds() []schema.GroupKind {
 	return slices.DeleteFunc(providercrds.All(), func(gk schema.GroupKind) bool { return strings.HasSuffix(gk.Group, ".m.upbound.io") })
 }
 
-// Start starts a hub that serves some kinds, and the providers of the cloud. If the variable MASTHEAD_WEBHOOKS names the
-// folder of the programs that make webhooks builds, the hub has the webhooks of Cluster API's providers, and otherwise
-// policies that stand for them.
+// Start starts a hub that serves some kinds, and the providers of the cloud. If the variable MASTHEAD_WEBHOOKS names
+// the folder of the programs that make webhooks builds, the hub has the webhooks of Cluster API's providers, and
+// otherwise policies that stand for them.
 func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) {
 	crds, err := providercrds.Load(ctx, kinds...)
 	if err != nil {

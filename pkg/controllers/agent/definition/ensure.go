@@ -189,8 +189,8 @@ func (r *Reconciler) Accept(
 	return condition.Result(err)
 }
 
-// claimsProblem returns why the claims of a kind cannot be watched; nil while they are being listed. The watch is retried
-// with back-off, and makes a new request when it succeeds.
+// claimsProblem returns why the claims of a kind cannot be watched; nil while they are being listed. The watch is
+// retried with back-off, and makes a new request when it succeeds.
 func (r *Reconciler) claimsProblem(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
 	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
