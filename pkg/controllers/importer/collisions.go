@@ -24,8 +24,8 @@ import (
 )
 
 // collisions checks whether something else has the names that the import needs, or manages the cluster.
-func (r *Reconciler) collisions(ctx context.Context, s *scope, hub capabilities, frozen bool) error {
-	if frozen {
+func (r *Reconciler) collisions(ctx context.Context, s *scope, hub capabilities, mayWrite bool) error {
+	if !mayWrite {
 		return nil
 	}
 	if err := r.importedTwice(ctx, s, hub); err != nil {
@@ -90,7 +90,7 @@ func (r *Reconciler) managedByCrossplane(ctx context.Context, s *scope, hub capa
 // observedElsewhere checks once more, with the cluster's observed ID, before the cluster is first reflected: a managed
 // resource under another provider configuration can stand for it.
 func (r *Reconciler) observedElsewhere(ctx context.Context, s *scope, hub capabilities, obs observation) error {
-	if obs.frozen {
+	if !obs.mayWrite {
 		return nil
 	}
 	cluster := &unstructured.Unstructured{}

@@ -285,26 +285,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: res.requeueAfter()}, nil
 }
 
-// importCluster advances an import. The kubeconfig is kept also where a phase ends with a problem.
+// importCluster advances an import. Each phase sets what it finds for later ones: as long as none has, nothing may be
+// written. The kubeconfig is kept also where a phase ends with a problem.
 func (r *Reconciler) importCluster(ctx context.Context, s *scope) (result, error) {
 	if err := r.mayImport(ctx); err != nil {
 		return result{}, err
 	}
 	var (
-		hub    capabilities
-		frozen bool
-		obs    observation
-		made   reflected
-		k      kubeconfig
+		hub      capabilities
+		mayWrite bool
+		obs      observation
+		made     reflected
+		k        kubeconfig
 	)
 	all, err := run(
 		func() (res result, err error) { hub, res, err = r.preflight(ctx, s); return res, err },
 		func() (result, error) { return result{}, r.checkPrevious(ctx, s) },
-		func() (res result, _ error) { frozen, res = r.admission(ctx, s); return res, nil },
+		func() (res result, _ error) { mayWrite, res = r.admission(ctx, s); return res, nil },
 		func() (result, error) { return r.foreignMembers(ctx, s) },
-		func() (result, error) { return result{}, r.collisions(ctx, s, hub, frozen) },
+		func() (result, error) { return result{}, r.collisions(ctx, s, hub, mayWrite) },
 		func() (result, error) { return result{}, r.setFinalizer(ctx, s.imp, true) },
-		func() (res result, err error) { obs, res, err = r.observe(ctx, s, hub, frozen); return res, err },
+		func() (res result, err error) { obs, res, err = r.observe(ctx, s, hub, mayWrite); return res, err },
 		func() (res result, err error) { obs, res, err = r.read(s, obs); return res, err },
 		func() (result, error) { return result{}, r.observedElsewhere(ctx, s, hub, obs) },
 		func() (res result, err error) { made, res, err = r.reflectProvider(ctx, s, hub, obs); return res, err },

@@ -4,9 +4,14 @@
 package importer
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -37,6 +42,40 @@ func (h *hubOfOneImport) namesNothing() {
 	}
 	if left := h.made(); len(left) > 0 {
 		h.t.Errorf("want nothing left, got %v", left)
+	}
+}
+
+// keepsFinalizers is a hub that refuses every change of a ClusterImport but that of its status.
+type keepsFinalizers struct{ client.Client }
+
+// Patch implements client.Client.
+func (k keepsFinalizers) Patch(ctx context.Context, o client.Object, p client.Patch, options ...client.PatchOption) error {
+	if _, ok := o.(*fleetv1alpha1.ClusterImport); ok {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterimports"}, o.GetName(), errors.New("no such right"))
+	}
+	return k.Client.Patch(ctx, o, p, options...)
+}
+
+// TestImportWhoseFinalizerStaysSaysWhy: its status says in each pass why the finalizer stays, not in every second one.
+func TestImportWhoseFinalizerStaysSaysWhy(t *testing.T) {
+	h := newHub(t, anImport())
+	h.settle()
+	if err := h.c.Delete(t.Context(), h.get()); err != nil {
+		t.Fatal(err)
+	}
+	h.r.hub = keepsFinalizers{h.r.hub}
+	for range 10 {
+		if _, err := h.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: h.key}); err != nil && !apierrors.IsForbidden(err) {
+			t.Fatal(err)
+		}
+		h.observe()
+	}
+	for range 4 {
+		if _, err := h.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: h.key}); !apierrors.IsForbidden(err) {
+			t.Fatalf("want the finalizer kept, got %v", err)
+		}
+		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonRightsMissing)
+		h.want(fleetv1alpha1.ConditionStalled, fleetv1alpha1.ReasonRightsMissing)
 	}
 }
 

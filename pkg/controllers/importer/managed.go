@@ -31,13 +31,13 @@ type observation struct {
 	progress metav1.Condition
 	// facts are nil without an observation.
 	facts *reflection.Facts
-	// frozen means that managed resources and reflections are neither created nor changed.
-	frozen bool
+	// mayWrite means that managed resources and reflections may be created and changed.
+	mayWrite bool
 }
 
 // observe creates the managed resources that the import wants, given what is observed so far.
-func (r *Reconciler) observe(ctx context.Context, s *scope, hub capabilities, frozen bool) (obs observation, res result, err error) {
-	obs.frozen = frozen
+func (r *Reconciler) observe(ctx context.Context, s *scope, hub capabilities, mayWrite bool) (obs observation, res result, err error) {
+	obs.mayWrite = mayWrite
 	if obs.managed, err = r.loadManaged(ctx, s, hub); err != nil {
 		return obs, res, err
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope, hub capabilities, fr
 	}
 	obs.wanted, res.lossy = want.Resources, want.Lossy
 	for _, resource := range obs.wanted {
-		if frozen {
+		if !mayWrite {
 			break
 		}
 		if err := r.ensureManaged(ctx, s, resource); err != nil {
@@ -233,7 +233,7 @@ func (r *Reconciler) read(s *scope, obs observation) (_ observation, res result,
 	res.observed = buildObserved(facts)
 	if !condition.IsTrue(obs.managed[cluster], "Synced") || !condition.IsTrue(obs.managed[cluster], "Ready") {
 		// Earlier observations still count for the kubeconfig. Nothing is created from them.
-		obs.frozen = true
+		obs.mayWrite = false
 	}
 	return obs, res, err
 }

@@ -33,11 +33,11 @@ func isProviders(role reflection.Role) bool {
 
 // reflected is what is reflected of a cluster.
 type reflected struct {
-	objects []reflection.Object
-	schemas reflection.Schemas
-	frozen  bool
+	objects  []reflection.Object
+	schemas  reflection.Schemas
+	mayWrite bool
 	// skipped are the node pools that are not reflected, because a foreign object has one of their names, or the hub
-	// refuses them.
+	// refuses them. It grows while they are written, as outcomes do.
 	skipped map[string]bool
 	// outcomes are those of this pass, or of the last one that came to them.
 	outcomes map[objectKey]outcome
@@ -50,7 +50,7 @@ func (r *Reconciler) reflectProvider(ctx context.Context, s *scope, hub capabili
 		return reflected{}, result{}, stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
 	}
 	made := reflected{
-		objects: wanted.Objects, schemas: hub.schemas, frozen: obs.frozen, skipped: map[string]bool{}, outcomes: map[objectKey]outcome{},
+		objects: wanted.Objects, schemas: hub.schemas, mayWrite: obs.mayWrite, skipped: map[string]bool{}, outcomes: map[objectKey]outcome{},
 	}
 	for _, o := range made.objects {
 		key := newObjectKey(o.Object)
@@ -66,7 +66,7 @@ func (r *Reconciler) reflectProvider(ctx context.Context, s *scope, hub capabili
 // reflectCluster creates the Cluster, and then its MachinePools.
 func (r *Reconciler) reflectCluster(ctx context.Context, s *scope, made reflected) (result, error) {
 	res, err := r.reflect(ctx, s, made, func(role reflection.Role) bool { return !isProviders(role) })
-	if res.complete = err == nil && !made.frozen; res.complete {
+	if res.complete = err == nil && made.mayWrite; res.complete {
 		message := "The objects of Cluster API match what was observed"
 		for _, o := range made.outcomes {
 			if o.refusal != "" {
@@ -81,7 +81,7 @@ func (r *Reconciler) reflectCluster(ctx context.Context, s *scope, made reflecte
 // reflect creates the objects of the reflection whose role is selected, in their order. A node pool, one of whose
 // objects cannot be written, is skipped: nothing depends on it, and it must not block the rest.
 func (r *Reconciler) reflect(ctx context.Context, s *scope, made reflected, selected func(reflection.Role) bool) (res result, err error) {
-	if made.frozen {
+	if !made.mayWrite {
 		return res, nil
 	}
 	defer r.outcomes.set(s.key(), made.outcomes)
@@ -146,7 +146,7 @@ func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstr
 
 // prune removes the reflections and managed resources of pools and subnets that no longer exist.
 func (r *Reconciler) prune(ctx context.Context, s *scope, obs observation, made reflected) error {
-	if made.frozen {
+	if !made.mayWrite {
 		return nil
 	}
 	wanted := map[objectKey]bool{}

@@ -15,7 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// scope is what a pass over one import starts from. It is only read, except for strangers, which r.own keeps.
+// scope is what a pass over one import starts from. It is only read, but for strangers, which r.own keeps, and for the
+// end of an un-import, which goes on with the import as it has reported it.
 type scope struct {
 	// imp is the pass's own copy of the import.
 	imp    *fleetv1alpha1.ClusterImport

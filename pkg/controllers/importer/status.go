@@ -114,7 +114,7 @@ func buildStatus(s *scope, res result, now time.Time) fleetv1alpha1.ClusterImpor
 // unchanged, and, like one whose status is the same as before, keeps its last transition time.
 func buildConditions(s *scope, res result, now time.Time) []metav1.Condition {
 	before := s.imp.Status
-	conditions := res.conditions
+	conditions := slices.Clone(res.conditions)
 	if !res.emptied {
 		conditions = withKept(conditions, before.Conditions)
 	}
