@@ -103,13 +103,13 @@ func (p *Proxy) Close() {
 }
 
 func (p *Proxy) kubeSystemUID() (string, error) {
-	resp, body, err := p.send(p.ctx, http.MethodGet, "/api/v1/namespaces/"+kubeSystem, nil, nil)
+	a, err := p.send(p.ctx, http.MethodGet, "/api/v1/namespaces/"+kubeSystem, nil, nil)
 	if err != nil {
 		return "", fmt.Errorf("cannot get the namespace kube-system: %w", err)
 	}
 	var namespace object
-	if err := json.Unmarshal(body, &namespace); err != nil || namespace.Metadata.UID == "" {
-		return "", fmt.Errorf("cannot get the namespace kube-system: the API server answers %s: %s", resp.Status, body)
+	if err := json.Unmarshal(a.body, &namespace); err != nil || namespace.Metadata.UID == "" {
+		return "", fmt.Errorf("cannot get the namespace kube-system: the API server answers %d: %s", a.code, a.body)
 	}
 	return namespace.Metadata.UID, nil
 }
@@ -206,7 +206,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, c *cluster, info *r
 	if r.URL.RawQuery != "" {
 		path += "?" + r.URL.RawQuery
 	}
-	resp, answer, err := p.send(r.Context(), r.Method, path, body, http.Header{
+	a, err := p.send(r.Context(), r.Method, path, body, http.Header{
 		"Accept": {acceptJSON(r.Header.Get("Accept"))}, "Content-Type": r.Header["Content-Type"],
 		"User-Agent": r.Header["User-Agent"],
 	})
@@ -215,9 +215,9 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, c *cluster, info *r
 		return
 	}
 	// Some answers, such as that of /readyz, are plain text.
-	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
-	w.WriteHeader(resp.StatusCode)
-	_, _ = w.Write(c.translate(answer))
+	w.Header().Set("Content-Type", a.contentType)
+	w.WriteHeader(a.code)
+	_, _ = w.Write(c.translate(a.body))
 }
 
 // prefix is the pair for the namespaces of a cluster.
@@ -242,15 +242,21 @@ func acceptJSON(accept string) string {
 	return strings.Join(append(kept, "application/json"), ",")
 }
 
-// send returns the answer, whose body is read and closed.
-func (p *Proxy) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, []byte, error) {
+// answer is what the API server sends.
+type answer struct {
+	code        int
+	contentType string
+	body        []byte
+}
+
+func (p *Proxy) send(ctx context.Context, method, path string, body []byte, header http.Header) (answer, error) {
 	resp, err := p.open(ctx, method, path, body, header)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(resp.Body)
-	return resp, answer, err
+	content, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), content}, err
 }
 
 func (p *Proxy) open(
