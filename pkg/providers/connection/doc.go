@@ -11,7 +11,7 @@
 // It guarantees:
 //
 //   - A dead or slow cluster delays no other, but for some of its own namespace: first attempts, retries, replacements,
-//     probes, probes after a failure and offboarding have places of their own (lanes.go), of which one namespace of the
+//     probes, probes after a failure and offboarding have places of their own (contactlimits.go), of which one namespace of the
 //     hub gets half unless an option says otherwise. No worker waits for a drain or a hand-over.
 //   - A rotated token is swapped in place; for anything else a new connection is verified and synced before the old
 //     ends. Credentials that do not work leave the connection alone, and only other credentials end a back-off.
