@@ -11,8 +11,8 @@
 // It guarantees:
 //
 //   - A dead or slow cluster delays no other, but for some of its own namespace: first attempts, retries, replacements,
-//     probes, probes after a failure and offboarding have places of their own (contactlimits.go), of which one namespace of the
-//     hub gets half unless an option says otherwise. No worker waits for a drain or a hand-over.
+//     probes, probes after a failure and offboarding have places of their own (contactlimits.go). One namespace of the
+//     hub gets half of them, unless an option says otherwise. No worker waits for a drain or a hand-over.
 //   - A rotated token is swapped in place; for anything else a new connection is verified and synced before the old
 //     ends. Credentials that do not work leave the connection alone, and only other credentials end a back-off.
 //   - A name refers to one cluster, by the UID of its kube-system, for as long as the enrolled object exists, across
