@@ -10,8 +10,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
-// admission checks whether the hub refuses what an import must never do. While it does not, the import may not write: no
-// object is created or changed, but an existing import's kubeconfig is kept up to date.
+// admission checks whether the hub refuses what an import must never do. While it does not, the import may not write:
+// no object is created or changed, but an existing import's kubeconfig is kept up to date.
 func (r *Reconciler) admission(ctx context.Context, s *scope) (mayWrite bool, res result) {
 	if err := r.verify(ctx, s.imp.Namespace); err != nil {
 		res.again = workload.Retry

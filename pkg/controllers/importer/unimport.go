@@ -73,8 +73,8 @@ func (r *Reconciler) revoke(ctx context.Context, s *scope) (res result, err erro
 }
 
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
-// between. It does what can be done, and says how many objects of which kind block the rest. Everything is read from the
-// API server, to include what was just created.
+// between. It does what can be done, and says how many objects of which kind block the rest. Everything is read from
+// the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res result, left string, err error) {
 	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(s.wanted.Cloud)
 	slices.Reverse(providers)
