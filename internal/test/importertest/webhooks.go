@@ -65,6 +65,11 @@ type webhookProgram struct {
 func startWebhooks(ctx context.Context, folder string, kubeconfig []byte, w providercrds.Webhooks) (started *webhookProgram, err error) {
 	started = &webhookProgram{options: envtest.WebhookInstallOptions{Paths: []string{w.Manifests}}}
 	o := &started.options
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Cleanup())
+		}
+	}()
 	if err := o.PrepWithoutInstalling(); err != nil {
 		return nil, err
 	}

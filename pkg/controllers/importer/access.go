@@ -12,6 +12,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
@@ -53,7 +54,9 @@ func (r *kubeconfigs) access(ctx context.Context, s *scope, k kubeconfig) (res r
 	res.set(answer.Condition())
 	res.requeue(answer.GoodFor())
 	if answer.Unauthenticated && k.account != nil {
-		r.refusedToken(s)
+		// The ServiceAccount of the token was deleted, and perhaps recreated: the next pass requests another one. A token
+		// counts for a while in any case, so that a cluster cannot have them requested all the time.
+		r.accounts.Drop(s.key(), workload.Resync)
 	}
 	if answer.NodesKnown != before.NodesKnown {
 		res.requeue(condition.Soon) // The Nodes may show pools.

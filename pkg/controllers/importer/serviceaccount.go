@@ -157,10 +157,3 @@ func (r *kubeconfigs) recoverToken(ctx context.Context, s *scope, cluster *clien
 	r.accounts.Keep(s.key(), token.Made{Hash: request.Hash, Token: &oauth2.Token{AccessToken: held, Expiry: expires}, At: expires.Add(-workload.TokenLife)})
 	return nil
 }
-
-// refusedToken makes the next pass request another token where the cluster rejects the one that it issued: its
-// ServiceAccount was deleted, and perhaps recreated. A token counts for a while in any case: a cluster must not make
-// Masthead ask it all the time.
-func (r *kubeconfigs) refusedToken(s *scope) {
-	r.accounts.Drop(s.key(), workload.Resync)
-}
