@@ -649,7 +649,7 @@ func TestPinsSurviveARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := connection.Pin{UID: "cluster-1", Identifier: "prod", ObjectUID: "uid-of-w1", Kind: h.cluster("w1").Enrolment.Object.GroupVersionKind, Class: "default"}
+	want := connection.Pin{UID: "cluster-1", Identifier: "prod", ObjectUID: "uid-of-w1", Reason: fleetv1alpha1.ReasonConnected, Kind: h.cluster("w1").Enrolment.Object.GroupVersionKind, Class: "default"}
 	if diff := cmp.Diff(want, pins[c.Name]); diff != "" {
 		t.Errorf("The pin of a cluster that was connected: -want, +got:\n%s", diff)
 	}

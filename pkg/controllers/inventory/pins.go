@@ -56,8 +56,11 @@ func parsePin(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, conne
 		ObjectUID:  profile.OwnerReferences[0].UID,
 		Kind:       schema.FromAPIVersionAndKind(profile.OwnerReferences[0].APIVersion, profile.OwnerReferences[0].Kind),
 	}
+	if c := meta.FindStatusCondition(profile.Status.Conditions, fleetv1alpha1.ConditionConnected); c != nil {
+		pin.Reason = c.Reason
+	}
 	// A cluster for which its class had no place is not given one before those that have waited as long.
-	if c := meta.FindStatusCondition(profile.Status.Conditions, fleetv1alpha1.ConditionConnected); c == nil || c.Reason != fleetv1alpha1.ReasonClassFull {
+	if pin.Reason != fleetv1alpha1.ReasonClassFull {
 		pin.Class = propertyValue(profile.Status.Properties, PropertyEnrollmentClass)
 	}
 	if pin.UID == "" {

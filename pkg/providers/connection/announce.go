@@ -15,12 +15,17 @@ type announcer struct {
 	recorder EventRecorder // nil if there is none
 }
 
-// changed writes an event for a relevant change.
-func (a announcer) changed(old, now Cluster) {
+// changed writes an event for a relevant change, unless the first one of a process only repeats the reason that the hub
+// had recorded: a restart is no news of a cluster.
+func (a announcer) changed(old, now Cluster, recorded *string) {
 	if (old.State == now.State && old.Reason == now.Reason) || now.State == StateConnecting {
 		return
 	}
 	if old.State == "" && now.State == StatePending && now.Reason == fleetv1alpha1.ReasonConnecting {
+		return
+	}
+	repeated := now.Reason == *recorded
+	if *recorded = ""; repeated {
 		return
 	}
 	eventType := corev1.EventTypeNormal

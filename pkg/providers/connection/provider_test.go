@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -463,6 +464,58 @@ func TestPinsHoldAcrossARestart(t *testing.T) {
 	h.waitFor(t, "e", StateConnected, "")
 	src.remove("a")
 	h.waitFor(t, "b", StateConnected, "")
+}
+
+// TestRestartIsNoNews starts with what the hub recorded of three clusters. Only what differs from that is an event.
+func TestRestartIsNoNews(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	silent := connectiontest.BlackHole(t)
+	src.set("same", f.kubeconfig(t, s.token(t)))
+	src.set("down", connectiontest.Kubeconfig(t, silent, nil, "x"))
+	src.set("gone", connectiontest.Kubeconfig(t, silent, nil, "x"))
+	src.set("another", connectiontest.Kubeconfig(t, silent, nil, "x"))
+	pin := func(name, uid, reason string) Pin {
+		return Pin{UID: uid, ObjectUID: types.UID("object-" + name), Reason: reason}
+	}
+	const uid = "0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b9"
+	h := newHarness(t, src, func(o *Options) {
+		o.ProbeTimeout = 2 * time.Second
+		o.Pins = pins{
+			clusterName("same"): pin("same", s.uid, fleetv1alpha1.ReasonConnected),
+			clusterName("down"): pin("down", uid+"0", fleetv1alpha1.ReasonDialError),
+			clusterName("gone"): pin("gone", uid+"1", fleetv1alpha1.ReasonConnected),
+			// The pin is of an earlier object of the name.
+			clusterName("another"): pin("earlier", uid+"2", fleetv1alpha1.ReasonDialError),
+		}
+	})
+	h.waitFor(t, "same", StateConnected, fleetv1alpha1.ReasonConnected)
+	for _, name := range []string{"down", "gone", "another"} {
+		h.waitFor(t, name, StateBackoff, fleetv1alpha1.ReasonDialError)
+	}
+	f.setHang(true)
+	h.waitFor(t, "same", StateDegraded, "")
+	f.setHang(false)
+	h.waitFor(t, "same", StateConnected, "")
+	connectiontest.Eventually(t, "what changed is announced", func() bool {
+		return slices.ContainsFunc(h.events.list(), func(e string) bool { return strings.HasPrefix(e, "same Normal Connected") })
+	})
+	first := map[string]string{}
+	for _, e := range h.events.list() {
+		words := strings.Fields(e)
+		if _, ok := first[words[0]]; !ok {
+			first[words[0]] = words[2]
+		}
+	}
+	if first["same"] == fleetv1alpha1.ReasonConnected {
+		t.Error("a cluster that is connected as before has an event")
+	}
+	for _, name := range []string{"gone", "another"} {
+		if first[name] != fleetv1alpha1.ReasonDialError {
+			t.Errorf("%s: want the event %s, got %q", name, fleetv1alpha1.ReasonDialError, first[name])
+		}
+	}
 }
 
 func TestHubItselfIsRefused(t *testing.T) {

@@ -119,6 +119,9 @@ func (p *Provider) ensureRecord(key Key, e *Enrolment) *record {
 	case e == nil:
 	case r == nil:
 		r = p.newRecord(key, e)
+		if pinned && pin.ObjectUID == e.Object.UID {
+			r.recorded = pin.Reason
+		}
 		p.records.add(r)
 	default:
 		p.records.setClass(r, e.Class)

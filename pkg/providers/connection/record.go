@@ -72,6 +72,8 @@ type record struct {
 	readFrom SecretKey
 	// next are credentials that were read and will be used next.
 	next *credentials.Credentials
+	// recorded is the reason that the hub recorded before this process started, until another state is announced.
+	recorded string
 	// logged is the state and the reason last logged at the level info.
 	logged string
 	// cause says why the next connection is made, for a metric.

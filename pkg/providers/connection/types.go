@@ -193,6 +193,8 @@ type Pin struct {
 	// Empty if unknown. Kind is the object's.
 	ObjectUID types.UID
 	Kind      schema.GroupVersionKind
+	// Reason is that of the state in which it was.
+	Reason string
 	// Class is the class in which the enrolment had a place; empty if it had none.
 	Class string
 }

@@ -132,7 +132,7 @@ func (v *view) publish(r *record) {
 		return
 	}
 	v.metrics.setState(r.name, old.State, c.State)
-	v.announcer.changed(old, c)
+	v.announcer.changed(old, c, &r.recorded)
 	notify(subscribers, r.name)
 }
 
