@@ -63,7 +63,7 @@ func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, no
 	switch {
 	case before == nil:
 		return 0, false
-	case cluster.State == connection.StateConnecting && cluster.Reason == fleetv1alpha1.ReasonConnecting:
+	case cluster.Reason == fleetv1alpha1.ReasonConnecting: // Under way, or waiting for its turn.
 		return 0, true
 	case cluster.State == connection.StateConnected && before.Status == metav1.ConditionTrue && !v.complete && v.blocked == nil:
 		wait := v.since.Add(rollupPatience).Sub(now)

@@ -29,9 +29,10 @@ type Collector struct {
 // rolledUp is the known state of one cluster's Applications.
 type rolledUp struct {
 	// engaged reports whether an instance of the cluster is engaged, complete whether all of its Applications were
-	// observed. since is when an instance was last engaged, or the last one disengaged. reached reports whether this
-	// process ever engaged one.
+	// observed. since is when an instance was last engaged, the last one disengaged, or the cluster connected. reached
+	// reports whether this process ever engaged one.
 	engaged, complete, reached bool
+	connected                  bool
 	since                      time.Time
 
 	// blocked is why its Applications are not watched; nil if they are.
@@ -60,7 +61,7 @@ func newRollup(c clock.PassiveClock) *Collector {
 func (r *Collector) cluster(name mcr.ClusterName) *rolledUp {
 	c, ok := r.clusters[name]
 	if !ok {
-		c = &rolledUp{since: r.clock.Now(), applications: map[types.NamespacedName]roundSummary{}}
+		c = &rolledUp{applications: map[types.NamespacedName]roundSummary{}}
 		r.clusters[name] = c
 	}
 	return c
@@ -220,11 +221,15 @@ type rollupView struct {
 	totals totals
 }
 
-// view returns the state of a cluster.
-func (r *Collector) view(cluster mcr.ClusterName) rollupView {
+// view returns the state of a cluster that is connected or not.
+func (r *Collector) view(cluster mcr.ClusterName, connected bool) rollupView {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.cluster(cluster)
+	if connected && !c.connected {
+		c.since = r.clock.Now()
+	}
+	c.connected = connected
 	v := rollupView{
 		engaged: c.engaged, complete: c.complete, reached: c.reached, since: c.since, blocked: c.blocked,
 		lastKnown: c.lastKnown.DeepCopy(),

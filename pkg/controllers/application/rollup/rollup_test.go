@@ -98,12 +98,25 @@ func TestRollupForgetsWhatANewInstanceDoesNotShow(t *testing.T) {
 	r.Synced(reported)
 	r.Engaged(reported) // Another instance takes its place.
 	r.Observe(reported, named("stays"), sum(appsv1alpha1.HealthHealthy))
-	if v := r.view(reported); v.complete {
+	if v := r.view(reported, true); v.complete {
 		t.Error("the new instance has not shown everything yet")
 	}
 	r.Synced(reported)
-	if got := r.view(reported).totals.applications.Total; got != 1 {
+	if got := r.view(reported, true).totals.applications.Total; got != 1 {
 		t.Errorf("want 1 Application, got %d", got)
+	}
+}
+
+// A cluster may wait for its turn to connect for longer than its Applications take to be listed.
+func TestPatienceBeginsWithTheConnection(t *testing.T) {
+	r, clock, _ := countingRollup()
+	for _, step := range []struct {
+		connected, again bool
+	}{{}, {connected: true, again: true}, {connected: true}, {}, {connected: true, again: true}} {
+		clock.SetTime(clock.Now().Add(2 * rollupPatience))
+		if got := r.view(reported, step.connected).since; got.Equal(clock.Now()) != step.again {
+			t.Errorf("%+v: at %s, it began at %s", step, clock.Now(), got)
+		}
 	}
 }
 
@@ -243,6 +256,10 @@ func TestReportStatus(t *testing.T) {
 		"Connecting": {
 			reason: "The attempt has no outcome yet.", cluster: connecting, view: rollupView{since: now.Time}, old: current, want: current,
 		},
+		"WaitingToConnect": {
+			reason: "It waits for its turn among many.", view: rollupView{}, old: current, want: current,
+			cluster: connection.Cluster{Name: reported, State: connection.StatePending, Reason: fleetv1alpha1.ReasonConnecting},
+		},
 		"ConnectingAgain": {
 			reason: "Each attempt would be two writes.", cluster: connecting, view: rollupView{since: now.Time},
 			old: unknown("Unreachable", noConnection, before, &before), want: unknown("Unreachable", noConnection, before, &before),
@@ -311,7 +328,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	r.Offer(reported, named("observed"), sum(appsv1alpha1.HealthHealthy))
 	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
 	r.Synced(reported)
-	if got := r.view(reported).totals.applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
+	if got := r.view(reported, true).totals.applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
 		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
 	}
 	// A watch that was refused for a while begins again.
@@ -321,7 +338,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	}
 	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
 	r.Synced(reported)
-	if got := r.view(reported).totals.applications.Total; got != 1 {
+	if got := r.view(reported, true).totals.applications.Total; got != 1 {
 		t.Errorf("want 1 Application, got %d", got)
 	}
 }

@@ -162,7 +162,8 @@ func (w *rollupWriter) publish(
 	if wait := w.own.pause(cluster.Name, w.clock.Now()); wait > 0 {
 		return wait, nil
 	}
-	status, again := reportStatus(cluster, w.rollup.view(cluster.Name), existing.Status, existing.Generation, w.clock.Now())
+	view := w.rollup.view(cluster.Name, cluster.State == connection.StateConnected)
+	status, again := reportStatus(cluster, view, existing.Status, existing.Generation, w.clock.Now())
 	if !reportDiffers(existing.Status, status) {
 		return again, nil
 	}
