@@ -6,6 +6,7 @@ package application
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -200,6 +201,33 @@ func TestIdleAsksNothing(t *testing.T) {
 	f.WaitForIdle()
 	if got := f.Traffic.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
+	}
+}
+
+// A new Application takes one request for its status, which also confirms that it is there, and one for each component
+// that it adopts.
+func TestRequestsOfANewApplication(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.CreateApplication("first", applicationtest.Components(applicationtest.ConfigMaps, "first"))
+	f.CreateConfigMap("first", "first")
+	f.WaitForInstalled(first, "first")
+	var components []*corev1.ConfigMap
+	for _, name := range []string{"a", "b", "c"} {
+		components = append(components, f.CreateConfigMap(name, "shop"))
+	}
+	f.definitionsWatched()
+	f.WaitForIdle()
+	before := f.Traffic.Count()
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "a", "b", "c"))
+	for _, cm := range components {
+		f.WaitForOwned(cm, app, true)
+	}
+	f.WaitForInstalled(app, "a", "b", "c")
+	f.WaitForIdle()
+	got := f.Traffic.Since(before)
+	if len(got) != 1+len(components) || !strings.HasSuffix(got[0], "/applications/shop/status") {
+		t.Errorf("want the status and then each component to be written, got %q", got)
 	}
 }
 

@@ -51,9 +51,10 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload.Clust
 func (s *scope) run(ctx context.Context) error {
 	kinds, sought, watched := s.watch(ctx)
 	f, chosen := s.choose(kinds, sought)
-	f, noted := f.note(ctx)
-	errs := []error{watched, chosen, noted, f.own(ctx)}
-	if !s.selector.orphaning {
+	errs := []error{watched, chosen}
+	if s.selector.orphaning {
+		errs = append(errs, f.own(ctx))
+	} else {
 		errs = append(errs, f.show(ctx))
 	}
 	if len(s.tracked.Patched) > 0 {
@@ -62,15 +63,18 @@ func (s *scope) run(ctx context.Context) error {
 	return condition.Join(errs...)
 }
 
-// show checks the Application's health, and writes its status.
+// show checks the Application's health, and writes its status: before objects are adopted, and again if the adoption
+// changed it.
 func (f findings) show(ctx context.Context) error {
 	view, checked := f.check(ctx)
-	if f.superseded() {
-		return checked
+	f, noted := f.note(ctx, view)
+	owned := f.own(ctx)
+	if noted != nil || f.superseded() {
+		return condition.Join(checked, noted, owned)
 	}
 	reported := f.report(ctx, view)
 	f.stopWatching()
-	return condition.Join(checked, reported)
+	return condition.Join(checked, owned, reported)
 }
 
 // watch starts watching the kinds relevant to the Application: those it names, those it discovers, and those it used to

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
 
@@ -87,20 +87,20 @@ func (f findings) ownedKinds() []metav1.GroupVersionKind {
 	return out
 }
 
-// note writes the kinds of objects to adopt to the status before adopting them. If that fails, nothing is adopted.
-func (f findings) note(ctx context.Context) (findings, error) {
-	before := sets.New(f.app.Status.OwnedKinds...)
-	owned := f.ownedKinds()
-	if before.HasAll(owned...) || len(f.selection.adopt) == 0 {
+// note writes the status, with the kinds of the objects to adopt, before they are adopted. If the kinds cannot be
+// written, nothing is adopted.
+func (f findings) note(ctx context.Context, view healthcheck.View) (findings, error) {
+	if len(f.selection.adopt) == 0 || f.superseded() {
 		return f, nil
 	}
-	status := f.app.Status
-	status.OwnedKinds = owned
-	written, err := f.writeStatus(ctx, status)
-	if err != nil {
-		f.selection.adopt = nil
-		return f, err
+	o := f.observation(view)
+	whole, _ := f.settle(&o)
+	written, err := f.update(ctx, o, whole)
+	if err == nil {
+		f.scope = written
 	}
-	f.scope = written
-	return f, nil
+	if !sets.New(f.app.Status.OwnedKinds...).HasAll(f.ownedKinds()...) {
+		f.selection.adopt = nil
+	}
+	return f, err
 }

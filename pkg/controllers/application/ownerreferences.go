@@ -103,7 +103,7 @@ func (f findings) own(ctx context.Context) error {
 			errs = append(errs, f.write(ctx, o, "release", releasing(o, f.app.UID)))
 		}
 	}
-	var checkedAt time.Time
+	checkedAt := f.confirmedAt
 	for _, o := range f.selection.adopt {
 		if !within(o) {
 			continue
@@ -119,7 +119,8 @@ func (f findings) own(ctx context.Context) error {
 
 // exists checks before each adoption that the Application exists and is not being deleted: the garbage collector
 // deletes objects whose owner is gone. The watch, which is free, is checked each time. The API server is queried
-// before the first adoption and then once a second, since a watch can be behind; checkedAt is when it answered last.
+// before the first adoption, if no status was just written, and then once a second, since a watch can be behind;
+// checkedAt is when it answered last.
 //
 // An adoption may still be in flight while the Application is being deleted. It is released while the Application
 // exists (see selector.decide). A finalizer would close that gap, but would also keep people from deleting Applications

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -211,7 +212,58 @@ func TestAdoptingExistingComponents(t *testing.T) {
 	f.WaitForInstalled(app, "settings")
 }
 
-// Before adopting, Masthead asks the API server itself: a watch that is behind may show a deleted Application.
+// An Application is deleted, or made again, while the watch is behind. The write of its status fails, and nothing is
+// adopted.
+func TestGarbageCollectionAdoptsNothingForAnApplicationThatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, owning := range []bool{false, true} {
+		for _, again := range []bool{false, true} {
+			t.Run(fmt.Sprintf("owning=%t again=%t", owning, again), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				kinds := applicationtest.Components(applicationtest.ConfigMaps, "first", "second")
+				app := f.CreateApplication("shop", kinds)
+				f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+				if owning {
+					f.WaitForOwned(f.CreateConfigMap("first", "shop"), app, true)
+					f.WaitForInstalled(app, "first")
+				}
+				f.WaitForIdle()
+				release := f.Traffic.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
+				defer release()
+				gone := app.DeepCopy()
+				f.Delete(f.Workload, app)
+				f.WaitForGone(f.Workload, app)
+				if again {
+					f.CreateApplication("shop", kinds)
+				}
+				before := f.Traffic.Count()
+				cm := f.CreateConfigMap("second", "shop")
+				// A conflict is tried again, and a second attempt shows that the first has ended.
+				f.Within("the status is written", func() error {
+					want := map[bool]int{true: 2, false: 1}[again]
+					got := f.Traffic.Since(before, http.MethodPatch)
+					if n := len(slices.DeleteFunc(got, func(r string) bool { return !strings.HasSuffix(r, "/shop/status") })); n < want {
+						return fmt.Errorf("want %d attempts, got %d", want, n)
+					}
+					return nil
+				})
+				if !again {
+					f.WaitForIdle()
+				}
+				for _, r := range f.Traffic.Since(before, http.MethodPatch) {
+					if strings.Contains(r, "/configmaps/") {
+						t.Errorf("want nothing adopted, got %q", r)
+					}
+				}
+				f.WaitForOwned(cm, gone, false)
+			})
+		}
+	}
+}
+
+// Before adopting without a write of the status, Masthead asks the API server itself: a watch that is behind may show a
+// deleted Application.
 func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -230,7 +282,10 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
-			f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+			cm := f.CreateConfigMap("settings", "shop")
+			f.WaitForOwned(cm, app, true)
+			f.WaitForInstalled(app, "settings")
+			f.WaitForIdle()
 			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.Namespace + "/applications/shop"
 			// A goroutine that waits for the status reads into app, while another one makes the answer.
 			uid := string(app.UID)
@@ -243,19 +298,16 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 				return controllertest.JSONAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+uid+`"`))
 			})
 			before := f.Traffic.Count()
-			cm := f.CreateConfigMap("settings", "shop")
+			f.Edit(f.Workload, cm, func() { cm.OwnerReferences = nil }) // The status does not change.
 			f.Within("the Application is requested from the API server", func() error {
 				if len(requested) == 0 {
 					return errors.New("it was not")
 				}
 				return nil
 			})
-			f.WaitForInstalled(app, "settings")
 			f.WaitForIdle()
-			for _, got := range f.Traffic.Since(before, http.MethodPatch) {
-				if !strings.HasSuffix(got, "/status") {
-					t.Errorf("%s Want no patch but those of the status, got %q", tc.reason, got)
-				}
+			if got := f.Traffic.Since(before, http.MethodPatch); len(got) > 0 {
+				t.Errorf("%s Want no patch, got %q", tc.reason, got)
 			}
 			f.WaitForOwned(cm, app, false)
 		})

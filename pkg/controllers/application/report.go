@@ -15,28 +15,37 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// report computes the status of the Application, writes it if it has changed, and reports it to the hub.
+// report writes the status of the Application, and says when it has to be computed again.
 func (f findings) report(ctx context.Context, view healthcheck.View) error {
 	o := f.observation(view)
 	var errs []error
 	for _, c := range o.Components {
 		errs = append(errs, again(c.Problem))
 	}
-	write, err := f.settle(&o)
-	errs = append(errs, err)
-	if !write {
-		return condition.Join(errs...)
+	whole, err := f.settle(&o)
+	_, written := f.update(ctx, o, whole)
+	return condition.Join(append(errs, err, written)...)
+}
+
+// update computes the status, writes it if it has changed, and reports it to the hub. While it is withheld, only the
+// kinds of objects to adopt are written. It returns the scope with the result.
+func (f findings) update(ctx context.Context, o appstatus.Observation, whole bool) (*scope, error) {
+	status := f.app.Status
+	switch {
+	case whole:
+		status = appstatus.Build(o, metav1.NewTime(f.r.clock.Now()))
+	case len(f.selection.adopt) > 0:
+		status.OwnedKinds = o.OwnedKinds
 	}
-	status := appstatus.Build(o, metav1.NewTime(f.r.clock.Now()))
 	s, err := f.writeStatus(ctx, status)
-	if err != nil {
-		return condition.Join(append(errs, err)...)
+	if err != nil || !whole {
+		return s, err
 	}
 	f.w.Announcements.Changed(f.app, status)
 	now := *s.app
 	now.Status = status
 	f.r.observe(f.w, f.key, &now)
-	return condition.Join(errs...)
+	return s, nil
 }
 
 // observation is the input from which the status is computed.

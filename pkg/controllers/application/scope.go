@@ -6,6 +6,7 @@ package application
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -30,6 +31,9 @@ type scope struct {
 
 	// app is the Application as the watch shows it, or as it was written since.
 	app *appsv1alpha1.Application
+
+	// confirmedAt is when a write of its status showed that it is there.
+	confirmedAt time.Time
 
 	// policyGeneration is the one in force when the reconciliation began. Once it changes, nothing more is written: see
 	// superseded. visibility is what the Application may see.

@@ -36,6 +36,7 @@ func (s *scope) writeStatus(ctx context.Context, status appsv1alpha1.Application
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.r.requestTimeout)
 	defer cancel()
+	now := s.r.clock.Now()
 	live, err := s.w.Client.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(s.key.Namespace).
 		Patch(ctx, s.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.r.fieldManagerIn(s.w)}, "status")
 	switch {
@@ -51,7 +52,7 @@ func (s *scope) writeStatus(ctx context.Context, status appsv1alpha1.Application
 	s.w.Watcher.Observe(record.ApplicationKind, s.key, live)
 	app, out := *s.app, *s
 	app.Status, app.ResourceVersion = status, live.GetResourceVersion()
-	out.app = &app
+	out.app, out.confirmedAt = &app, now
 	return &out, nil
 }
 
