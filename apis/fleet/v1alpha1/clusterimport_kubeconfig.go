@@ -43,7 +43,7 @@ const (
 
 // ServerCertificate says whose certificate an API server presents.
 //
-// +kubebuilder:validation:Enum=Cluster;Public;Private
+// +kubebuilder:validation:Enum=Cluster;Public
 type ServerCertificate string
 
 const (
@@ -52,30 +52,18 @@ const (
 
 	// ServerCertificatePublic is a certificate of a public authority, for the name in the URL.
 	ServerCertificatePublic ServerCertificate = "Public"
-
-	// ServerCertificatePrivate is a certificate of an authority that the import names, for the name in the URL.
-	ServerCertificatePrivate ServerCertificate = "Private"
 )
 
 // ImportServer is another address of an API server.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.caBundle)==(self.certificate=='Private')",message="certificate and caBundle disagree"
 type ImportServer struct {
 	// url is an https URL, for a gateway with a path.
 	// +required
 	URL HTTPSURL `json:"url"`
 
-	// certificate is Cluster (the observed API server's), Public or Private (a gateway's, by a public authority or one of
-	// caBundle).
+	// certificate is Cluster (the observed API server's) or Public (a gateway's, by a public authority).
 	// +kubebuilder:default=Cluster
 	// +optional
 	Certificate ServerCertificate `json:"certificate,omitempty"`
-
-	// caBundle is PEM.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=32768
-	// +optional
-	CABundle []byte `json:"caBundle,omitempty"`
 }
 
 // ImportKubeconfig is the source of the credentials for an imported cluster. Secrets are read, and tokens of

@@ -191,13 +191,6 @@ func TestAClusterImportNeverBecomesThatOfAnotherCluster(t *testing.T) {
 			},
 			want: "it begins with https://",
 		},
-		"PrivateAuthority": {
-			reason: "A gateway's authority is known.", from: importSpec("eks", maps.Clone(importEKS)),
-			change: func(spec map[string]any) {
-				spec["kubeconfig"] = map[string]any{"server": map[string]any{"url": "https://gateway.example.org", "certificate": "Private"}}
-			},
-			want: "certificate and caBundle disagree",
-		},
 		"Cloud": {
 			reason: "As does another cloud.", from: importSpec("eks", maps.Clone(importEKS)),
 			change: func(spec map[string]any) { delete(spec, "eks"); spec["aks"] = maps.Clone(importAKS) }, want: "another cloud would be another cluster",

@@ -351,9 +351,8 @@ func (r *kubeconfigs) checkServer(k *fleetv1alpha1.ImportKubeconfig) error {
 // redirect replaces the address of an API server by the one that the spec names. A gateway gets no client certificate,
 // which could not be used behind it.
 func redirect(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, to *fleetv1alpha1.ImportServer) error {
-	if to.Certificate == fleetv1alpha1.ServerCertificatePublic || to.Certificate == fleetv1alpha1.ServerCertificatePrivate {
-		*cluster = clientcmdapi.Cluster{Server: string(to.URL), CertificateAuthorityData: to.CABundle}
-		*user = clientcmdapi.AuthInfo{Token: user.Token}
+	if to.Certificate == fleetv1alpha1.ServerCertificatePublic {
+		*cluster, *user = clientcmdapi.Cluster{Server: string(to.URL)}, clientcmdapi.AuthInfo{Token: user.Token}
 		if user.Token == "" {
 			return noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The source gives a client certificate, and the server takes a token only")
 		}

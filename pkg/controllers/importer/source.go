@@ -49,7 +49,7 @@ func describeSource(s fleetv1alpha1.ClusterImportSpec) string {
 		}
 	}
 	if k != nil && k.Server != nil {
-		parts = append(parts, "Server", string(k.Server.URL), string(k.Server.Certificate), string(k.Server.CABundle))
+		parts = append(parts, "Server", string(k.Server.URL), string(k.Server.Certificate))
 	}
 	texts := make([][]byte, 0, len(parts))
 	for _, p := range parts {
