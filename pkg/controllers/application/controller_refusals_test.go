@@ -5,6 +5,10 @@ package application
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +88,43 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	f.WaitForOwned(settings, app, true)
 	f.WaitForIdle()
 	f.WaitForOwned(protected, app, false)
+
+	// It is tried again, by another process or after a time, and the status says the same all the while.
+	before := f.Traffic.Count()
+	f.restart()
+	f.Within("it is tried again", func() error {
+		if got := f.Traffic.Since(before, http.MethodPatch); !slices.ContainsFunc(got, func(r string) bool { return strings.HasSuffix(r, "/configmaps/protected") }) {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	f.WaitForIdle()
+	if got := f.Traffic.Since(before, controllertest.Writes()...); len(got) != 1 {
+		t.Errorf("want the one attempt to be the only write, got %q", got)
+	}
+}
+
+// A status that the cluster refuses, e.g. because its definition is older, keeps no object from being adopted.
+func TestAStatusThatIsRefusedKeepsNothingFromBeingAdopted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/applications/shop/status") {
+			return nil
+		}
+		body, err := req.GetBody()
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		if patch, err := io.ReadAll(body); err != nil || !strings.Contains(string(patch), `"health"`) {
+			return nil
+		}
+		return controllertest.JSONAnswer(req, http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+	})
+	cm := f.CreateConfigMap("settings", "shop")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForOwned(cm, app, true)
 }
 
 // A definition that its owner has taken over from Masthead is left alone, with the Applications, until the owner

@@ -8,11 +8,14 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
@@ -88,19 +91,27 @@ func (f findings) ownedKinds() []metav1.GroupVersionKind {
 }
 
 // note writes the status, with the kinds of the objects to adopt, before they are adopted. If the kinds cannot be
-// written, nothing is adopted.
+// written, nothing is adopted. A status that says that an object cannot be adopted, or watched, is left to the report
+// that follows: only the attempt shows whether that is still so.
 func (f findings) note(ctx context.Context, view healthcheck.View) (findings, error) {
 	if len(f.selection.adopt) == 0 || f.superseded() {
 		return f, nil
 	}
 	o := f.observation(view)
 	whole, _ := f.settle(&o)
-	written, err := f.update(ctx, o, whole)
+	refused := meta.IsStatusConditionFalse(f.app.Status.Conditions, appsv1alpha1.ConditionComponentsWatched)
+	written, err := f.update(ctx, o, whole && !refused)
+	if apierrors.IsInvalid(err) { // The definition of another version may have fewer fields.
+		written, err = f.update(ctx, o, false)
+	}
 	if err == nil {
 		f.scope = written
 	}
-	if !sets.New(f.app.Status.OwnedKinds...).HasAll(f.ownedKinds()...) {
+	if !sets.New(f.app.Status.OwnedKinds...).HasAll(o.OwnedKinds...) {
 		f.selection.adopt = nil
+		if err == nil {
+			err = condition.PendingError{} // The Application is gone, which the watch will show.
+		}
 	}
 	return f, err
 }

@@ -41,7 +41,9 @@ func (f findings) update(ctx context.Context, o appstatus.Observation, whole boo
 	if err != nil || !whole {
 		return s, err
 	}
-	f.w.Announcements.Changed(f.app, status)
+	if s != f.scope { // It was written.
+		f.w.Announcements.Changed(f.app, status)
+	}
 	now := *s.app
 	now.Status = status
 	f.r.observe(f.w, f.key, &now)

@@ -52,7 +52,9 @@ func (s *scope) writeStatus(ctx context.Context, status appsv1alpha1.Application
 	s.w.Watcher.Observe(record.ApplicationKind, s.key, live)
 	app, out := *s.app, *s
 	app.Status, app.ResourceVersion = status, live.GetResourceVersion()
-	out.app, out.confirmedAt = &app, now
+	if out.app = &app; live.GetUID() == app.UID && live.GetDeletionTimestamp() == nil {
+		out.confirmedAt = now
+	}
 	return &out, nil
 }
 

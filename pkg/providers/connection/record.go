@@ -72,7 +72,7 @@ type record struct {
 	readFrom SecretKey
 	// next are credentials that were read and will be used next.
 	next *credentials.Credentials
-	// recorded is the reason that the hub recorded before this process started, until another state is announced.
+	// recorded is the reason that the hub recorded before this process started, until the first announcement.
 	recorded string
 	// logged is the state and the reason last logged at the level info.
 	logged string

@@ -58,12 +58,14 @@ func reportStatus(
 
 // held reports whether a report is kept because the outcome of an operation is pending: a connection attempt, or the
 // first list of a cluster whose report is current. Otherwise each restart of the manager would set every report to
-// False. Both are bounded: an attempt has a deadline, and the list has one here.
+// False. Both are bounded: each attempt has a deadline, also of those that a cluster waits for, and the list has one
+// here.
 func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, now time.Time) (time.Duration, bool) {
 	switch {
 	case before == nil:
 		return 0, false
-	case cluster.Reason == fleetv1alpha1.ReasonConnecting: // Under way, or waiting for its turn.
+	case (cluster.State == connection.StatePending || cluster.State == connection.StateConnecting) &&
+		cluster.Reason == fleetv1alpha1.ReasonConnecting:
 		return 0, true
 	case cluster.State == connection.StateConnected && before.Status == metav1.ConditionTrue && !v.complete && v.blocked == nil:
 		wait := v.since.Add(rollupPatience).Sub(now)

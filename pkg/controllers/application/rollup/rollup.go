@@ -221,7 +221,7 @@ type rollupView struct {
 	totals totals
 }
 
-// view returns the state of a cluster that is connected or not.
+// view returns the state of a cluster. It notes when the cluster is connected.
 func (r *Collector) view(cluster mcr.ClusterName, connected bool) rollupView {
 	r.mu.Lock()
 	defer r.mu.Unlock()
