@@ -19,7 +19,7 @@ demo: controlplane build ## Start a hub and two workload clusters on this machin
 	@hack/demo.sh
 
 .PHONY: demo-import
-demo-import: controlplane build ## Import three clusters from EKS, AKS and GKE, which are simulated on this machine, and walk them through their lifecycle; leaves them running.
+demo-import: controlplane build ## Import three clusters from EKS, AKS and GKE, which are simulated on this machine, and walk them through their lifecycle; leaves them running. MASTHEAD_WEBHOOKS=$PWD/bin/webhooks puts what make webhooks compiles in the way.
 	@go build -o $(BIN)/fakecloud ./internal/test/fakecloud/cmd/fakecloud # without -trimpath: it finds the repository by its own path
 	@hack/demo-import.sh
 

@@ -45,6 +45,7 @@ show hub apply --server-side -f config/samples/hub
 
 step "4. The clouds: EKS, AKS and GKE, with one cluster each, and the key of a Google service account for the one of GKE"
 hack/demo-stop.sh "$fleet" fakecloud
+on hub delete mutatingwebhookconfigurations,validatingwebhookconfigurations capa capg capz --ignore-not-found >/dev/null
 rm -f "$fifo"
 mkfifo "$fifo"
 setsid nohup bin/fakecloud run --hub "$fleet/hub.kubeconfig" --eks "$fleet/w1.kubeconfig" --aks "$fleet/w2.kubeconfig" \
@@ -56,6 +57,12 @@ endpoint=$(sed -n 's/^token endpoint: //p' "$fleet/fakecloud.log")
 on hub delete secret google-key --ignore-not-found >/dev/null
 show hub create secret generic google-key --from-file=key.json="$fleet/google-key.json"
 show hub label secret google-key fleet.masthead.dev/import-credentials=true
+if [[ -n ${MASTHEAD_WEBHOOKS:-} ]]; then
+  say "The webhooks of Cluster API's providers are in the way"
+  refused hub create --dry-run=server -f - <<<'{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: GCPManagedControlPlane,
+    metadata: {name: autopilot}, spec: {project: shop-project, location: europe-west3, enableAutopilot: true}}' |
+    grep -C9 "Release channel is required"
+fi
 
 step "5. Run the manager, with the rights of its service account"
 SSL_CERT_FILE=$fleet/token-ca.pem hack/demo-manager.sh "$fleet" --allowed-token-endpoints "$endpoint/"

@@ -55,7 +55,7 @@ type Hub struct {
 	Recorder func(client.Object)
 
 	env      interface{ Stop() error }
-	webhooks []*webhookProgram
+	webhooks Webhooks
 }
 
 // ModernKinds are all but the cluster-scoped managed resources.
@@ -84,7 +84,7 @@ func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) 
 	h := &Hub{Cloud: fakecloud.New(), Tokens: fakecloud.NewTokenEndpoint(TokenLifetime), env: env}
 	defer func() {
 		if err != nil {
-			_ = errors.Join(h.stopWebhooks(), env.Stop())
+			_ = errors.Join(h.webhooks.Stop(), env.Stop())
 		}
 	}()
 	if h.Config, err = env.Start(); err != nil {
@@ -108,7 +108,7 @@ func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) 
 func (h *Hub) Stop() error {
 	err := h.StopCloud()
 	h.Tokens.Close()
-	return errors.Join(err, h.stopWebhooks(), h.env.Stop())
+	return errors.Join(err, h.webhooks.Stop(), h.env.Stop())
 }
 
 // RunInBackground runs something until stop is called, which returns what went wrong. A short test can be over before

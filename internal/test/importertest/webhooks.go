@@ -18,6 +18,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/masthead-dev/masthead/internal/test/providercrds"
@@ -28,31 +29,43 @@ import (
 const webhooksEnv = "MASTHEAD_WEBHOOKS"
 
 // refuse makes the hub refuse what the webhooks of Cluster API's providers refuse.
-func (h *Hub) refuse(ctx context.Context, kubeconfig []byte) error {
+func (h *Hub) refuse(ctx context.Context, kubeconfig []byte) (err error) {
+	if h.webhooks, err = StartWebhooks(ctx, h.Config, kubeconfig); err != nil || h.webhooks != nil {
+		return err
+	}
+	for _, webhook := range []*admissionv1.ValidatingAdmissionPolicy{azureWebhook(), googleWebhook()} {
+		if err := errors.Join(h.Client.Create(ctx, webhook), h.Client.Create(ctx, NewBinding(webhook))); err != nil {
+			return fmt.Errorf("cannot install what stands for a webhook: %w", err)
+		}
+	}
+	return nil
+}
+
+// Webhooks are the webhooks of Cluster API's providers, while programs serve them.
+type Webhooks []*webhookProgram
+
+// StartWebhooks installs the webhooks in a hub. There are none if the variable MASTHEAD_WEBHOOKS names no folder. Those
+// that it returns with an error must be stopped, too.
+func StartWebhooks(ctx context.Context, hub *rest.Config, kubeconfig []byte) (webhooks Webhooks, err error) {
 	folder := os.Getenv(webhooksEnv)
 	if folder == "" {
-		for _, webhook := range []*admissionv1.ValidatingAdmissionPolicy{azureWebhook(), googleWebhook()} {
-			if err := errors.Join(h.Client.Create(ctx, webhook), h.Client.Create(ctx, NewBinding(webhook))); err != nil {
-				return fmt.Errorf("cannot install what stands for a webhook: %w", err)
-			}
-		}
-		return nil
+		return nil, nil
 	}
 	all, err := providercrds.LoadWebhooks(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range all {
 		started, err := startWebhooks(ctx, folder, kubeconfig, w)
 		if err != nil {
-			return fmt.Errorf("cannot serve the webhooks of %s: %w", w.Program, err)
+			return webhooks, fmt.Errorf("cannot serve the webhooks of %s: %w", w.Program, err)
 		}
-		h.webhooks = append(h.webhooks, started)
-		if err := started.options.Install(h.Config); err != nil {
-			return fmt.Errorf("cannot install the webhooks of %s: %w", w.Program, err)
+		webhooks = append(webhooks, started)
+		if err := started.options.Install(hub); err != nil {
+			return webhooks, fmt.Errorf("cannot install the webhooks of %s: %w", w.Program, err)
 		}
 	}
-	return nil
+	return webhooks, nil
 }
 
 // webhookProgram is a program of hack/webhooks that serves the webhooks of a provider.
@@ -119,10 +132,10 @@ func (p *webhookProgram) stop() error {
 	return errors.Join(p.command.Wait(), p.options.Cleanup())
 }
 
-// stopWebhooks ends the programs that serve webhooks.
-func (h *Hub) stopWebhooks() error {
+// Stop ends the programs.
+func (webhooks Webhooks) Stop() error {
 	var problems []error
-	for _, w := range h.webhooks {
+	for _, w := range webhooks {
 		problems = append(problems, w.stop())
 	}
 	return errors.Join(problems...)

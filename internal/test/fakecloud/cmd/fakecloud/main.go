@@ -9,7 +9,8 @@
 //
 // The first command writes the CRDs of the providers. The second runs until its standard input ends. Each line of
 // standard input is an event in the clouds, "rotate" or "remove-pool", or asks for a "report" about the requests to
-// them. The command answers each with a line.
+// them. The command answers each with a line. If MASTHEAD_WEBHOOKS names the folder of the programs that make webhooks
+// builds, the hub has the webhooks of Cluster API's providers.
 package main
 
 import (
@@ -27,6 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/internal/test/providercrds"
 )
 
@@ -60,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 // play runs the clouds.
-func play(ctx context.Context, args []string) error {
+func play(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	hub := flags.String("hub", "", "kubeconfig of the hub")
 	eks := flags.String("eks", "", "kubeconfig of the cluster of EKS")
@@ -70,9 +72,18 @@ func play(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", *hub)
+	content, err := os.ReadFile(*hub)
 	if err != nil {
 		return fmt.Errorf("cannot read the kubeconfig of the hub: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return fmt.Errorf("cannot read the kubeconfig of the hub: %w", err)
+	}
+	webhooks, err := importertest.StartWebhooks(ctx, config, content)
+	defer func() { err = errors.Join(err, webhooks.Stop()) }()
+	if err != nil {
+		return err
 	}
 	apis := map[string]fakecloud.API{}
 	for cluster, kubeconfig := range map[string]string{"eks": *eks, "aks": *aks, "gke": *gke} {
