@@ -36,8 +36,9 @@ func aksCloud() cloud {
 		// With it, clusterctl move announces a deletion. Without it, the last pool in System mode outlives the Cluster.
 		removal: map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
 		reflected: reflectedKinds{
-			identity: infrastructure("v1beta1", "AzureClusterIdentity"), infraCluster: infrastructure("v1beta1", "AzureManagedCluster"),
-			controlPlane: infrastructure("v1beta1", "AzureManagedControlPlane"), infraPool: infrastructure("v1beta1", "AzureManagedMachinePool"),
+			version:  "v1beta1",
+			identity: infrastructure("AzureClusterIdentity"), infraCluster: infrastructure("AzureManagedCluster"),
+			controlPlane: infrastructure("AzureManagedControlPlane"), infraPool: infrastructure("AzureManagedMachinePool"),
 		},
 		oneCIDR:  true,
 		want:     (*wanter).aks,

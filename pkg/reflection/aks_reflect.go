@@ -36,7 +36,7 @@ func (r *reflector) azureControlPlane(b, status *builder) {
 	// With the label, the provider's webhook requires the Cluster, which is created last.
 	unstructured.RemoveNestedField(b.object.Object, "metadata", "labels", clusterv1.ClusterNameLabel)
 	b.set("spec.identityRef", map[string]any{
-		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind,
+		"apiVersion": r.schemas.Kind(r.kinds.identity).GroupVersion().String(), "kind": r.kinds.identity.Kind,
 		"name": r.imp.deniedName(), "namespace": r.imp.Namespace,
 	})
 	b.set("spec.subscriptionID", f.Account)

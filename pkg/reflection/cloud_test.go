@@ -105,14 +105,18 @@ func hubWithToy(t *testing.T) installed {
 		toyCRD("ToyControlPlane", "version", apiextensionsv1.JSONSchemaProps{Type: "string"}),
 		toyCRD("ToyMachinePool", "size", apiextensionsv1.JSONSchemaProps{Type: "integer"}),
 	}
-	for _, gvk := range reflection.CoreKinds() {
-		crds = append(crds, hub.crds[gvk.GroupKind()])
+	for _, kind := range reflection.CoreKinds() {
+		crds = append(crds, hub.crds[kind])
 	}
 	validators, err := crdvalidation.New(crds...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return installed{schemas: reflection.NewSchemas(crds...), validators: validators}
+	schemas, err := newSchemas(crds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return installed{schemas: schemas, validators: validators}
 }
 
 type properties map[string]apiextensionsv1.JSONSchemaProps
@@ -181,9 +185,9 @@ func uncovered(policies []takeover.Policy, cloud reflection.Cloud) []string {
 			}
 		}
 	}
-	for _, gvk := range reflection.ProviderKinds(cloud) {
-		if !isMatched(policies, gvk.GroupKind()) {
-			missing = append(missing, gvk.GroupKind().String())
+	for _, kind := range reflection.ProviderKinds(cloud) {
+		if !isMatched(policies, kind) {
+			missing = append(missing, kind.String())
 		}
 	}
 	return missing

@@ -26,8 +26,9 @@ func toyCloud() cloud {
 		kinds:      []Kind{ToyCluster},
 		placeField: "location", idField: "uuid", listsPools: true,
 		reflected: reflectedKinds{
-			infraCluster: infrastructure("v1", "ToyCluster"), controlPlane: infrastructure("v1", "ToyControlPlane"),
-			infraPool: infrastructure("v1", "ToyMachinePool"),
+			version:      "v1",
+			infraCluster: infrastructure("ToyCluster"), controlPlane: infrastructure("ToyControlPlane"),
+			infraPool: infrastructure("ToyMachinePool"),
 		},
 		want:         (*wanter).toy,
 		read:         (*reader).toy,

@@ -38,20 +38,33 @@ func Clouds() []Cloud {
 }
 
 // ReflectedKinds are the kinds of Cluster API that a reflection of the cloud has, in the order of their creation.
-func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
+func ReflectedKinds(name Cloud) []schema.GroupKind {
 	return append(ProviderKinds(name), CoreKinds()...)
 }
 
 // ProviderKinds are those of them that the cloud's provider of Cluster API has.
-func ProviderKinds(name Cloud) []schema.GroupVersionKind {
+func ProviderKinds(name Cloud) []schema.GroupKind {
 	k := findCloud(name).reflected
-	kinds := []schema.GroupVersionKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool}
-	return slices.DeleteFunc(kinds, schema.GroupVersionKind.Empty)
+	kinds := []schema.GroupKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool}
+	return slices.DeleteFunc(kinds, schema.GroupKind.Empty)
 }
 
 // CoreKinds are those of them that all clouds share.
-func CoreKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{clusterKind, machinePoolKind}
+func CoreKinds() []schema.GroupKind {
+	return []schema.GroupKind{clusterKind, machinePoolKind}
+}
+
+// knownVersion is the version of a kind that imports use if they find no reason for another.
+func knownVersion(kind schema.GroupKind) string {
+	for _, c := range clouds {
+		if slices.Contains(ProviderKinds(c.name), kind) {
+			return c.reflected.version
+		}
+	}
+	if slices.Contains(CoreKinds(), kind) {
+		return clusterv1.GroupVersion.Version
+	}
+	return "v1beta1"
 }
 
 // PlaceField is the field of forProvider that names the place of a cloud's cluster.
@@ -71,7 +84,7 @@ func WritesNothing(mr *unstructured.Unstructured) bool {
 // RemovalAnnotations are those without which a webhook of a provider refuses to delete a reflected object.
 func RemovalAnnotations(o *unstructured.Unstructured) map[string]string {
 	for _, c := range clouds {
-		if c.reflected.infraPool == o.GroupVersionKind() {
+		if c.reflected.infraPool == o.GroupVersionKind().GroupKind() {
 			return c.removal
 		}
 	}
@@ -113,11 +126,11 @@ func (i Import) Makes(o *unstructured.Unstructured) bool {
 	c := findCloud(i.Cloud)
 	gk := o.GroupVersionKind().GroupKind()
 	switch gk {
-	case c.reflected.identity.GroupKind():
+	case c.reflected.identity:
 		return o.GetName() == i.deniedName()
-	case c.reflected.infraCluster.GroupKind(), c.reflected.controlPlane.GroupKind(), clusterKind.GroupKind():
+	case c.reflected.infraCluster, c.reflected.controlPlane, clusterKind:
 		return o.GetName() == i.reflectedName()
-	case c.reflected.infraPool.GroupKind(), machinePoolKind.GroupKind():
+	case c.reflected.infraPool, machinePoolKind:
 		// The name holds the pool's, which the MachinePool does not say.
 		return o.GetLabels()[clusterv1.ClusterNameLabel] == i.reflectedName()
 	}

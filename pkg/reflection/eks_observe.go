@@ -50,10 +50,10 @@ func eksCloud() cloud {
 		placeField: "region", idField: "arn", // The id is the name.
 		writesNothing: EKSClusterAuth,
 		reflected: reflectedKinds{
-			identity:     infrastructure("v1beta2", "AWSClusterStaticIdentity"),
-			infraCluster: infrastructure("v1beta2", "AWSManagedCluster"),
-			controlPlane: schema.GroupVersionKind{Group: groupControlPlane, Version: "v1beta2", Kind: "AWSManagedControlPlane"},
-			infraPool:    infrastructure("v1beta2", "AWSManagedMachinePool"),
+			version:  "v1beta2",
+			identity: infrastructure("AWSClusterStaticIdentity"), infraCluster: infrastructure("AWSManagedCluster"),
+			controlPlane: schema.GroupKind{Group: groupControlPlane, Kind: "AWSManagedControlPlane"},
+			infraPool:    infrastructure("AWSManagedMachinePool"),
 		},
 		want:         (*wanter).eks,
 		read:         (*reader).eks,

@@ -29,8 +29,9 @@ func gkeCloud() cloud {
 		kinds:      []Kind{GKECluster},
 		placeField: "location", idField: "id", listsPools: true,
 		reflected: reflectedKinds{
-			infraCluster: infrastructure("v1beta1", "GCPManagedCluster"),
-			controlPlane: infrastructure("v1beta1", "GCPManagedControlPlane"), infraPool: infrastructure("v1beta1", "GCPManagedMachinePool"),
+			version:      "v1beta1",
+			infraCluster: infrastructure("GCPManagedCluster"),
+			controlPlane: infrastructure("GCPManagedControlPlane"), infraPool: infrastructure("GCPManagedMachinePool"),
 		},
 		want:         (*wanter).gke,
 		read:         (*reader).gke,

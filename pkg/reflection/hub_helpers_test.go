@@ -35,12 +35,28 @@ var readInstalled = sync.OnceValues(func() (installed, error) {
 	if err != nil {
 		return installed{}, err
 	}
-	out := installed{crds: map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition{}, schemas: reflection.NewSchemas(crds...), validators: validators}
+	out := installed{crds: map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition{}, validators: validators}
+	if out.schemas, err = newSchemas(crds); err != nil {
+		return installed{}, err
+	}
 	for _, crd := range crds {
 		out.crds[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = crd
 	}
 	return out, nil
 })
+
+// newSchemas are those of some CRDs.
+func newSchemas(crds []*apiextensionsv1.CustomResourceDefinition) (reflection.Schemas, error) {
+	out := reflection.Schemas{}
+	for _, crd := range crds {
+		s, err := reflection.NewSchema(crd)
+		if err != nil {
+			return nil, err
+		}
+		out[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = s
+	}
+	return out, nil
+}
 
 func readHub(tb testing.TB) installed {
 	tb.Helper()
@@ -59,14 +75,14 @@ func (h installed) validate(tb testing.TB, object *unstructured.Unstructured) {
 }
 
 // served returns the kinds of a cloud as a hub serves them: in the namespaced groups, in the legacy ones, or in both.
-func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVersions {
-	out := reflection.ServedVersions{}
+func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.Schemas {
+	out := reflection.Schemas{}
 	for _, kind := range append(reflection.Kinds(cloud), reflection.EKSFargateProfile) {
 		if namespaced {
-			out[kind.Namespaced()] = []string{"v1beta1"}
+			out[kind.Namespaced()] = reflection.Schema{Version: "v1beta1"}
 		}
 		if legacy {
-			out[kind.Legacy()] = []string{"v1beta1", "v1beta2"}
+			out[kind.Legacy()] = reflection.Schema{Version: "v1beta1"}
 		}
 	}
 	return out
@@ -115,7 +131,7 @@ func importOfAll(f layouts.Fixture) reflection.Import {
 
 // observe acts as the providers: it fills status.atProvider of the wanted resources, again and again, until no new ones
 // are wanted.
-func (h installed) observe(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
+func (h installed) observe(tb testing.TB, imp reflection.Import, served reflection.Schemas, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
 	tb.Helper()
 	observed := reflection.Observed{NodesKnown: nodesKnown}
 	if nodesKnown {
@@ -162,7 +178,7 @@ func (h installed) fill(mr *unstructured.Unstructured, f layouts.Fixture) *unstr
 var providerOf = map[string]string{"EKS": "aws", "AKS": "azure", "GKE": "gcp"}
 
 // reflect runs all steps of an import of the fixture's cluster.
-func (h installed) reflect(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
+func (h installed) reflect(tb testing.TB, imp reflection.Import, served reflection.Schemas, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
 	tb.Helper()
 	observed, _ := h.observe(tb, imp, served, f, true)
 	facts, err := reflection.Read(imp, observed)

@@ -63,8 +63,8 @@ func TestProvidersHaveWhatIsRead(t *testing.T) {
 			kind := kinds[slices.IndexFunc(kinds, func(k reflection.Kind) bool { return k.Kind == kindName })]
 			steps := append([]string{"status", "atProvider"}, strings.Split(path, ".")...)
 			names[steps[len(steps)-1]] = true
-			legacy := hasField(hub.schemas[kind.Legacy().WithVersion("v1beta1")], steps)
-			namespaced := hasField(hub.schemas[kind.Namespaced().WithVersion("v1beta1")], steps)
+			legacy := hasField(hub.schemas[kind.Legacy()].JSONSchemaProps, steps)
+			namespaced := hasField(hub.schemas[kind.Namespaced()].JSONSchemaProps, steps)
 			switch {
 			case !legacy && !namespaced:
 				got[observedField{kind, path}] = "none"
@@ -103,15 +103,5 @@ func checkLookups(t *testing.T, names map[string]bool) {
 				t.Errorf("%s: no fixture leads to %s", source, call[0])
 			}
 		}
-	}
-}
-
-// TestServedVersions: provider-gcp 3.0 serves no v1beta1 of a cluster that is cluster-scoped.
-func TestServedVersions(t *testing.T) {
-	t.Parallel()
-	legacy := reflection.GKECluster.Legacy()
-	gvk, namespaced, found := reflection.ServedVersions{legacy: {"v1beta2"}}.Managed(reflection.GKECluster)
-	if gvk != legacy.WithVersion("v1beta2") || namespaced || !found {
-		t.Errorf("got %s, namespaced %v, found %v", gvk, namespaced, found)
 	}
 }

@@ -39,7 +39,7 @@ func markGone(t *testing.T, observed reflection.Observed, name string) {
 	}
 }
 
-func wants(t *testing.T, imp reflection.Import, served reflection.Served, observed reflection.Observed, pool string) bool {
+func wants(t *testing.T, imp reflection.Import, served reflection.Schemas, observed reflection.Observed, pool string) bool {
 	t.Helper()
 	want, err := reflection.Wanted(imp, served, observed)
 	if err != nil {

@@ -49,7 +49,7 @@ func Reduce(full, live *unstructured.Unstructured, schemas Schemas, fields []str
 	all := len(fields) == 0
 	if all {
 		kept := slices.Clone(essential)
-		if s := at(schemas[full.GroupVersionKind()], []string{"spec"}); s != nil {
+		if s := at(schemas[full.GroupVersionKind().GroupKind()].JSONSchemaProps, []string{"spec"}); s != nil {
 			kept = append(kept, s.Required...)
 		}
 		fields = slices.DeleteFunc(append(slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(has))...), func(field string) bool {

@@ -19,7 +19,7 @@ import (
 func TestMinimalReflection(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Schemas) {
 		t.Helper()
 		imp := newImport(f)
 		_, reflected := hub.reflect(t, imp, served, f)

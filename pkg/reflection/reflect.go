@@ -157,6 +157,6 @@ func (r *reflector) machinePool(pool NodePool, name string) error {
 	return nil
 }
 
-func reference(gvk schema.GroupVersionKind, name string) map[string]any {
-	return map[string]any{"apiGroup": gvk.Group, "kind": gvk.Kind, "name": name}
+func reference(kind schema.GroupKind, name string) map[string]any {
+	return map[string]any{"apiGroup": kind.Group, "kind": kind.Kind, "name": name}
 }

@@ -5,15 +5,16 @@ package reflection_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/internal/test/crdvalidation"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -26,7 +27,7 @@ func TestNextContract(t *testing.T) {
 		next := hub.nextContract(t, beside)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+			each(t, func(t *testing.T, f layouts.Fixture, served reflection.Schemas) {
 				t.Helper()
 				imp := newImport(f)
 				_, today := hub.reflect(t, imp, served, f)
@@ -68,10 +69,12 @@ func (h installed) nextContract(t *testing.T, beside bool) installed {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range h.crds {
 		crd = crd.DeepCopy()
-		group, ofClusterAPI := strings.CutSuffix(crd.Spec.Group, ".cluster.x-k8s.io")
-		if ofClusterAPI && slices.Contains([]string{"infrastructure", "controlplane"}, group) {
-			for _, v := range crd.Spec.Versions {
-				changeContract(v.Schema.OpenAPIV3Schema, strings.HasSuffix(crd.Spec.Names.Kind, "ControlPlane"), beside)
+		if slices.Contains(providercrds.Reflected(), schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}) {
+			providercrds.AddVersion(crd, beside)
+			crd.Spec.Versions = crd.Spec.Versions[1:]
+			status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+			if _, ok := status.Properties["failureDomains"]; ok && !beside {
+				status.Properties["failureDomains"] = listOfDomains()
 			}
 		}
 		crds = append(crds, crd)
@@ -80,36 +83,16 @@ func (h installed) nextContract(t *testing.T, beside bool) installed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.schemas, h.validators = reflection.NewSchemas(crds...), validators
+	h.validators = validators
+	if h.schemas, err = newSchemas(crds); err != nil {
+		t.Fatal(err)
+	}
 	return h
 }
 
-func changeContract(schema *apiextensionsv1.JSONSchemaProps, controlPlane, beside bool) {
-	status, ok := schema.Properties["status"]
-	if !ok || status.Properties == nil {
-		return
-	}
-	boolean, step := apiextensionsv1.JSONSchemaProps{Type: "boolean"}, "provisioned"
-	if controlPlane {
-		step = "controlPlaneInitialized"
-	}
-	status.Properties["initialization"] = apiextensionsv1.JSONSchemaProps{
-		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{step: boolean},
-	}
-	if beside {
-		return
-	}
-	delete(status.Properties, "ready")
-	delete(status.Properties, "initialized")
-	status.Required = slices.DeleteFunc(status.Required, func(f string) bool { return f == "ready" || f == "initialized" })
-	schema.Properties["status"] = status
-	if _, ok := status.Properties["failureDomains"]; ok {
-		status.Properties["failureDomains"] = apiextensionsv1.JSONSchemaProps{
-			Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"name": {Type: "string"}, "controlPlane": boolean,
-				},
-			}},
-		}
-	}
+// listOfDomains is how the contract v1beta2 has what is a map in v1beta1.
+func listOfDomains() apiextensionsv1.JSONSchemaProps {
+	domain := objectWith(properties{"name": {Type: "string"}, "controlPlane": {Type: "boolean"}})
+	domain.Required = []string{"name"}
+	return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &domain}}
 }

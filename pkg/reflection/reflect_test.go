@@ -20,7 +20,7 @@ import (
 )
 
 // each runs the test for each fixture, in each shape of group.
-func each(t *testing.T, run func(t *testing.T, f layouts.Fixture, served reflection.Served)) {
+func each(t *testing.T, run func(t *testing.T, f layouts.Fixture, served reflection.Schemas)) {
 	t.Helper()
 	for _, name := range layouts.Names() {
 		f := loadFixture(t, name)
@@ -35,7 +35,7 @@ var identifiers = []string{"region", "clusterName", "refreshPeriod", "resourceGr
 func TestManagedResourcesObserveOnly(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Schemas) {
 		t.Helper()
 		imp := newImport(f)
 		_, want := hub.observe(t, imp, served, f, true)
@@ -130,7 +130,7 @@ func managedShape(mr *unstructured.Unstructured) map[string]any {
 func TestFixturesAreComplete(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Schemas) {
 		t.Helper()
 		imp := importOfAll(f)
 		observed, _ := hub.observe(t, imp, served, f, true)
@@ -153,7 +153,7 @@ func TestFixturesAreComplete(t *testing.T) {
 func TestReflectionIsSafe(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Schemas) {
 		t.Helper()
 		for _, strict := range []bool{false, true} {
 			imp := newImport(f)

@@ -41,8 +41,8 @@ type Object struct {
 }
 
 var (
-	clusterKind     = clusterv1.GroupVersion.WithKind("Cluster")
-	machinePoolKind = clusterv1.GroupVersion.WithKind("MachinePool")
+	clusterKind     = clusterv1.GroupVersion.WithKind("Cluster").GroupKind()
+	machinePoolKind = clusterv1.GroupVersion.WithKind("MachinePool").GroupKind()
 )
 
 // reflector makes one cluster's reflection.
@@ -59,8 +59,8 @@ type reflector struct {
 }
 
 // part makes one object of the provider, which is ready from its creation.
-func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, name string, fill func(b, status *builder)) error {
-	b, err := r.reflected(gvk, name)
+func (r *reflector) part(role Role, pool string, kind schema.GroupKind, name string, fill func(b, status *builder)) error {
+	b, err := r.reflected(kind, name)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, na
 }
 
 // reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its creation.
-func (r *reflector) reflected(gvk schema.GroupVersionKind, name string) (*builder, error) {
-	b, err := r.newObject(gvk, r.imp.Namespace, name)
+func (r *reflector) reflected(kind schema.GroupKind, name string) (*builder, error) {
+	b, err := r.newObject(kind, r.imp.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -149,15 +149,15 @@ func statusVersion(version string) string {
 }
 
 // newObject starts a reflected object. It never has a finalizer: a provider takes one as the sign of its own work.
-func (r *reflector) newObject(gvk schema.GroupVersionKind, namespace, name string) (*builder, error) {
-	s, served := r.schemas[gvk]
+func (r *reflector) newObject(kind schema.GroupKind, namespace, name string) (*builder, error) {
+	s, served := r.schemas[kind]
 	if !served {
-		return nil, &NotServedError{Kind: gvk}
+		return nil, &NotServedError{Kind: kind}
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{}}
-	object.SetGroupVersionKind(gvk)
+	object.SetGroupVersionKind(r.schemas.Kind(kind))
 	object.SetNamespace(namespace)
 	object.SetName(name)
 	object.SetLabels(maps.Clone(r.imp.Labels))
-	return &builder{object: object, schema: s, notes: &r.notes}, nil
+	return &builder{object: object, schema: s.JSONSchemaProps, notes: &r.notes}, nil
 }

@@ -36,7 +36,7 @@ func TestMappingDocument(t *testing.T) {
 	documented, rows := map[string]bool{}, 0
 	for line := range strings.SplitSeq(string(raw), "\n") {
 		if m := observedKind.FindStringSubmatch(line); m != nil {
-			observed = hub.schemas[schema.GroupVersionKind{Group: m[1], Version: "v1beta1", Kind: m[2]}]
+			observed = hub.schemas[schema.GroupKind{Group: m[1], Kind: m[2]}].JSONSchemaProps
 		}
 		if m := reflectedKind.FindStringSubmatch(line); m != nil {
 			kind, reflected = m[1], schemaOfKind(hub, m[1])
@@ -70,7 +70,7 @@ func TestMappingDocument(t *testing.T) {
 func schemaOfKind(hub installed, kind string) *apiextensionsv1.JSONSchemaProps {
 	for gvk, s := range hub.schemas {
 		if gvk.Kind == kind && strings.HasSuffix(gvk.Group, "cluster.x-k8s.io") {
-			return s
+			return s.JSONSchemaProps
 		}
 	}
 	return nil

@@ -10,38 +10,100 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Schemas are those of the kinds that the hub serves, by kind. Enums grow with each release of a provider, so they are
-// read from what is installed and not written down here.
-type Schemas map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
+// Schemas are what the hub serves, by kind. Enums grow with each release of a provider, so they are read from what is
+// installed and not written down here.
+type Schemas map[schema.GroupKind]Schema
 
-// NewSchemas takes the schemas of all served versions out of CRDs.
-func NewSchemas(crds ...*apiextensionsv1.CustomResourceDefinition) Schemas {
-	out := Schemas{}
-	for _, crd := range crds {
-		for _, v := range crd.Spec.Versions {
-			if v.Served && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-				gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
-				out[gvk] = v.Schema.OpenAPIV3Schema
-			}
-		}
-	}
-	return out
+// Schema is the version of a kind that imports use, and its schema.
+type Schema struct {
+	Version string
+	*apiextensionsv1.JSONSchemaProps
 }
 
-// NotServedError means that the hub does not serve a kind that is reflected.
+// Kind is a kind in the version that imports use.
+func (s Schemas) Kind(kind schema.GroupKind) schema.GroupVersionKind {
+	return kind.WithVersion(s[kind].Version)
+}
+
+// Managed is a kind of managed resource as imports use it. It prefers the namespaced group, whose Secrets stay in the namespace of the import.
+func (s Schemas) Managed(kind Kind) (gvk schema.GroupVersionKind, namespaced, found bool) {
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		if _, found := s[gk]; found {
+			return s.Kind(gk), gk == kind.Namespaced(), true
+		}
+	}
+	return schema.GroupVersionKind{}, false, false
+}
+
+// NewSchema takes a schema out of a CRD, or returns a NotServedError.
+func NewSchema(crd *apiextensionsv1.CustomResourceDefinition) (Schema, error) {
+	served := map[string]*apiextensionsv1.JSONSchemaProps{}
+	for _, v := range crd.Spec.Versions {
+		if v.Served && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			served[v.Name] = v.Schema.OpenAPIV3Schema
+		}
+	}
+	kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	name, reason := chooseVersion(kind, crd.Labels, slices.Collect(maps.Keys(served)))
+	if served[name] == nil {
+		return Schema{}, &NotServedError{Kind: kind, Reason: reason}
+	}
+	return Schema{Version: name, JSONSchemaProps: served[name]}, nil
+}
+
+// contracts are those of Cluster API that reflections fulfil, the newest first.
+var contracts = []string{"v1beta2", "v1beta1"}
+
+// contractLabel tells the label for a contract from the others of Cluster API.
+var contractLabel = regexp.MustCompile(`^cluster\.x-k8s\.io/v[0-9]`)
+
+// chooseVersion chooses the version of a kind, and says where it comes from in case that it is not served. Cluster API
+// itself uses the newest that a label names for the newest contract, so no other is taken then.
+func chooseVersion(kind schema.GroupKind, labels map[string]string, served []string) (name, reason string) {
+	known := knownVersion(kind)
+	if kind.Group == clusterv1.GroupVersion.Group {
+		return known, "Masthead writes version " + known
+	}
+	for _, contract := range contracts {
+		label := clusterv1.GroupVersion.Group + "/" + contract
+		if named, found := labels[label]; found {
+			return newest(strings.Split(named, "_")), fmt.Sprintf("the label %s of its CRD names %q", label, named)
+		}
+	}
+	for label := range labels {
+		if contractLabel.MatchString(label) {
+			return "", "the labels of its CRD name no version for the contracts " + strings.Join(contracts, " and ")
+		}
+	}
+	if len(served) > 0 && !slices.Contains(served, known) {
+		return newest(served), ""
+	}
+	return known, "its CRD serves no version"
+}
+
+// newest is the first version by the priority that Kubernetes gives them.
+func newest(versions []string) string {
+	return slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings)
+}
+
+// NotServedError means that the hub does not serve a kind that is reflected, or not in the version that is needed.
 type NotServedError struct {
-	Kind schema.GroupVersionKind
+	Kind   schema.GroupKind
+	Reason string
 }
 
 // Error implements error.
 func (e *NotServedError) Error() string {
-	return fmt.Sprintf("cannot reflect the cluster: the hub does not serve %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
+	return strings.TrimSuffix(fmt.Sprintf("the hub does not serve %s as it is needed: %s", e.Kind, e.Reason), ": ")
 }
 
 // at is the schema of a field, or nil.

@@ -10,7 +10,7 @@ package reflection
 // Each has managementPolicies ["Observe"], deletionPolicy Orphan where its kind has one, and in forProvider only the
 // identifiers, so nothing in it could be written to the cloud. The exception is ClusterAuth, whose controller ignores
 // policies: it writes nothing to the cloud under any.
-func Wanted(imp Import, served Served, observed Observed) (Want, error) {
+func Wanted(imp Import, served Schemas, observed Observed) (Want, error) {
 	if err := imp.Validate(); err != nil {
 		return Want{}, err
 	}

@@ -26,7 +26,7 @@ type Want struct {
 // wanter collects what is wanted.
 type wanter struct {
 	imp    Import
-	served Served
+	served Schemas
 	want   Want
 	notes  notes
 	seen   map[string]bool

@@ -95,26 +95,32 @@ func get(ctx context.Context, hub Hub, kind, name string, into any) error {
 func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary, namespace string) error {
 	var notReached error
 	for _, canary := range canaries {
-		mapping, err := hub.RESTMapper().RESTMapping(canary.kind)
-		if meta.IsNoMatchError(err) {
-			continue
-		}
-		if err != nil {
+		mappings, err := hub.RESTMapper().RESTMappings(canary.kind)
+		if err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("cannot find out whether the hub serves %s: %w", canary.kind, err)
 		}
-		objectNamespace := ""
-		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			objectNamespace = namespace
+		for _, mapping := range mappings {
+			objectNamespace := ""
+			if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+				objectNamespace = namespace
+			}
+			answer := hub.Create(ctx, canary.object(mapping.GroupVersionKind.Version, objectNamespace), client.DryRunAll)
+			err = judge(policy, canary, answer)
+			if !isAdmissionReached(answer) {
+				notReached = err
+				continue
+			}
+			return err
 		}
-		answer := hub.Create(ctx, canary.object(mapping.GroupVersionKind.Version, objectNamespace), client.DryRunAll)
-		err = judge(policy, canary, answer)
-		if apierrors.IsForbidden(answer) && !strings.Contains(answer.Error(), "denied") {
-			notReached = err // The authorizer's refusal; admission was not reached.
-			continue
-		}
-		return err
 	}
 	return notReached
+}
+
+// isAdmissionReached reports whether neither the authorizer refused a canary, nor the hub has ceased to serve the
+// version in which the mapper keeps its kind.
+func isAdmissionReached(answer error) bool {
+	unauthorized := apierrors.IsForbidden(answer) && !strings.Contains(answer.Error(), "denied")
+	return !unauthorized && !(apierrors.IsNotFound(answer) && apierrors.IsUnexpectedServerError(answer))
 }
 
 // judge determines from the hub's answer whether the policy refused the canary.

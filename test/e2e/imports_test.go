@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/test/harness"
@@ -363,7 +364,7 @@ func (i importedCluster) steps() []schema.GroupVersionKind {
 			kinds = append(kinds, kind.Namespaced().WithVersion("v1beta1"))
 		}
 	}
-	kinds = append(kinds, reflection.ReflectedKinds(i.cloud)...)
+	kinds = append(kinds, importertest.ReflectedKinds(i.cloud)...)
 	return append(kinds, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 }
 

@@ -93,10 +93,10 @@ func observe(t *testing.T, f layouts.Fixture, crds map[schema.GroupKind]*apiexte
 			imp.Subnets = append(imp.Subnets, reflection.SubnetHint{ID: "subnet-0123456789abcdef0", RouteTableID: r.ExternalName})
 		}
 	}
-	served := reflection.ServedVersions{}
+	served := reflection.Schemas{}
 	for gk := range crds {
 		if strings.Contains(gk.Group, ".aws.m.") == namespaced {
-			served[gk] = []string{"v1beta1"}
+			served[gk] = reflection.Schema{Version: "v1beta1"}
 		}
 	}
 	var observed reflection.Observed

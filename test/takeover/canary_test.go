@@ -169,8 +169,8 @@ func (c *canaryRow) clean() {
 	ctx := context.WithoutCancel(c.t.Context())
 	kinds := []schema.GroupKind{{Group: "fleet.masthead.dev", Kind: "ClusterImport"}}
 	left := []unstructured.Unstructured{*asObject(kinds[0].WithVersion("v1alpha1"), c.imp)}
-	for _, gvk := range reflection.ReflectedKinds(c.of) {
-		left = append(left, c.labelled(gvk.GroupKind())...)
+	for _, kind := range reflection.ReflectedKinds(c.of) {
+		left = append(left, c.labelled(kind)...)
 	}
 	for _, o := range append(left, c.resources()...) {
 		patch := []byte(`{"metadata":{"finalizers":null,"annotations":{"` + takeover.AllowUnimportAnnotation + `":"` + string(c.imp.UID) + `"}}}`)

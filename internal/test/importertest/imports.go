@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -119,6 +121,26 @@ func (h *Hub) Unimport(tb testing.TB, imp *fleetv1alpha1.ClusterImport) {
 	}
 }
 
+// ReflectedKinds are the kinds of Cluster API that a reflection of a cloud has, in the versions that a hub begins with.
+func ReflectedKinds(cloud reflection.Cloud) []schema.GroupVersionKind {
+	return slices.Clone(reflectedKinds()[cloud])
+}
+
+var reflectedKinds = sync.OnceValue(func() map[reflection.Cloud][]schema.GroupVersionKind {
+	all := map[reflection.Cloud][]schema.GroupVersionKind{}
+	for _, cloud := range reflection.Clouds() {
+		kinds := reflection.ReflectedKinds(cloud)
+		crds, err := providercrds.Load(context.Background(), kinds...)
+		if err != nil {
+			panic(err)
+		}
+		for i, crd := range crds {
+			all[cloud] = append(all[cloud], kinds[i].WithVersion(crd.Spec.Versions[0].Name))
+		}
+	}
+	return all
+})
+
 // ManagedKind is the kind of managed resource as the hub serves it.
 func (h *Hub) ManagedKind(tb testing.TB, kind reflection.Kind) schema.GroupVersionKind {
 	tb.Helper()
@@ -151,7 +173,7 @@ func (h *Hub) ListMade(tb testing.TB, imp *fleetv1alpha1.ClusterImport) []string
 	tb.Helper()
 	var all []string
 	name := reflection.Cloud(imp.Spec.Cloud())
-	gvks := append(reflection.ReflectedKinds(name), corev1.SchemeGroupVersion.WithKind("Secret"))
+	gvks := append(ReflectedKinds(name), corev1.SchemeGroupVersion.WithKind("Secret"))
 	for _, k := range reflection.Kinds(name) {
 		gvks = append(gvks, h.ManagedKind(tb, k))
 	}
@@ -179,7 +201,7 @@ func (h *Hub) CheckPausedAndObserving(tb testing.TB, imp *fleetv1alpha1.ClusterI
 	tb.Helper()
 	name := reflection.Cloud(imp.Spec.Cloud())
 	unpaused := []string{"Cluster", "AWSClusterStaticIdentity", "AzureClusterIdentity"}
-	for _, gvk := range reflection.ReflectedKinds(name) {
+	for _, gvk := range ReflectedKinds(name) {
 		reflected := h.ListLabelled(tb, imp, gvk)
 		if len(reflected) == 0 {
 			tb.Errorf("no %s is reflected", gvk.Kind)

@@ -10,9 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,7 +104,6 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && apply.Covers(there.Object, want.Object) {
 		return there, nil
 	}
-	// The create recorded the fields under an update of our field manager, and an apply would not remove them.
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(want.GroupVersionKind())
 	if err := h.live.Get(ctx, client.ObjectKeyFromObject(want), live); err != nil {
@@ -113,25 +112,35 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 	if live.GetUID() != there.GetUID() {
 		return nil, apierrors.NewConflict(groupResource(want), want.GetName(), errors.New("it was replaced"))
 	}
-	ours := slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == fleetv1alpha1.ImportFieldManager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
-	})
-	if ours {
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(fleetv1alpha1.ImportFieldManager), fleetv1alpha1.ImportFieldManager)
-		if err != nil {
-			return nil, fmt.Errorf("cannot take over the fields of %s %q: %w", want.GetKind(), want.GetName(), err)
-		}
-		if patch != nil {
-			if err := h.hub.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
-				return nil, fmt.Errorf("cannot take over the fields of %s %q: %w", want.GetKind(), want.GetName(), err)
-			}
-		}
+	if err := h.takeFields(ctx, live); err != nil {
+		return nil, err
 	}
 	want.SetUID(there.GetUID())
 	if err := (apply.Update{Client: h.hub, Manager: fleetv1alpha1.ImportFieldManager}).Apply(ctx, want, live); err != nil {
 		return nil, fmt.Errorf("cannot apply %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	return want, nil
+}
+
+// takeFields lets an apply remove what is wanted no longer: the create recorded the fields under an update of our field
+// manager, and earlier writes under a version that the kind may have no more.
+func (h *hubObjects) takeFields(ctx context.Context, live *unstructured.Unstructured) error {
+	taken := live.DeepCopy()
+	fields := taken.GetManagedFields()
+	for i := range fields {
+		if fields[i].Manager == fleetv1alpha1.ImportFieldManager {
+			fields[i].APIVersion = live.GetAPIVersion()
+		}
+	}
+	taken.SetManagedFields(fields)
+	err := csaupgrade.UpgradeManagedFields(taken, sets.New(fleetv1alpha1.ImportFieldManager), fleetv1alpha1.ImportFieldManager)
+	if err == nil && !equality.Semantic.DeepEqual(taken.GetManagedFields(), live.GetManagedFields()) {
+		err = h.mergePatch(ctx, live, map[string]any{"metadata": map[string]any{"managedFields": taken.GetManagedFields()}})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot take over the fields of %s %q: %w", live.GetKind(), live.GetName(), err)
+	}
+	return nil
 }
 
 // updateStatus makes the status of an object match what is wanted.

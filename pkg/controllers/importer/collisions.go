@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +58,7 @@ func (r *Reconciler) importedTwice(ctx context.Context, s *scope, hub capabiliti
 	if err := r.hub.List(ctx, &all); err != nil {
 		return fmt.Errorf("cannot list ClusterImports: %w", err)
 	}
-	_, namespaced, _ := hub.versions.Managed(reflection.Kinds(s.wanted.Cloud)[0])
+	_, namespaced, _ := hub.schemas.Managed(reflection.Kinds(s.wanted.Cloud)[0])
 	other, found := ownership.ImportedBefore(s.imp, all.Items, namespaced, hub.configAllows)
 	if !found {
 		return nil
@@ -73,7 +74,7 @@ func (r *Reconciler) importedTwice(ctx context.Context, s *scope, hub capabiliti
 // managedByCrossplane finds a foreign managed resource for the same cluster that may do more than observe. It
 // runs only until the import has its own: the list of a kind covers the whole hub.
 func (r *Reconciler) managedByCrossplane(ctx context.Context, s *scope, hub capabilities) error {
-	gvk, _, found := hub.versions.Managed(reflection.Kinds(s.wanted.Cloud)[0])
+	gvk, _, found := hub.schemas.Managed(reflection.Kinds(s.wanted.Cloud)[0])
 	if !found {
 		return nil
 	}
@@ -108,14 +109,16 @@ func (r *Reconciler) observedElsewhere(ctx context.Context, s *scope, hub capabi
 // and may do more than observe.
 func (r *Reconciler) noOtherManages(ctx context.Context, s *scope, hub capabilities, id string) error {
 	kind := reflection.Kinds(s.wanted.Cloud)[0]
-	_, namespaced, _ := hub.versions.Managed(kind)
+	_, namespaced, _ := hub.schemas.Managed(kind)
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
-		mapping, err := r.mapper.RESTMapping(gk)
-		if err != nil {
-			continue // It is not served.
-		}
-		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, s.wanted)
-		if apierrors.IsForbidden(err) {
+		var served schema.GroupVersionKind
+		var alike []client.ObjectKey
+		err := r.whereServed(ctx, gk, func(gvk schema.GroupVersionKind) (err error) {
+			served = gvk
+			alike, err = r.ofThatName(ctx, gvk, s.wanted)
+			return err
+		})
+		if errors.Is(err, errNotServed) || apierrors.IsForbidden(err) {
 			continue // The preflight checked the rights for the used group only.
 		}
 		if err != nil {
@@ -123,7 +126,7 @@ func (r *Reconciler) noOtherManages(ctx context.Context, s *scope, hub capabilit
 		}
 		for _, key := range alike {
 			other := &unstructured.Unstructured{}
-			other.SetGroupVersionKind(mapping.GroupVersionKind)
+			other.SetGroupVersionKind(served)
 			err := r.live.Get(ctx, key, other)
 			if apierrors.IsNotFound(err) {
 				continue

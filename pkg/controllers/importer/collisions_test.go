@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -65,7 +66,7 @@ func TestClusterThatCrossplaneManagesIsNotImported(t *testing.T) {
 				}
 			}
 			for kind := range made {
-				if slices.ContainsFunc(reflection.ReflectedKinds(reflection.EKS), func(k schema.GroupVersionKind) bool {
+				if slices.ContainsFunc(importertest.ReflectedKinds(reflection.EKS), func(k schema.GroupVersionKind) bool {
 					return k.Group+"/"+k.Kind == kind
 				}) {
 					t.Errorf("want nothing reflected, got %v", slices.Sorted(maps.Keys(made)))

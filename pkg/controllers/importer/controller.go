@@ -151,7 +151,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err := c.Watch(imports); err != nil {
 		return fmt.Errorf("cannot watch ClusterImports: %w", err)
 	}
-	of := &watches{controller: c, cache: owned, toImports: importOfLabels, on: map[schema.GroupVersionKind]bool{}}
+	of := &watches{controller: c, cache: owned, toImports: importOfLabels, on: map[schema.GroupKind]schema.GroupVersionKind{}}
 	r.watch, r.watched = of.ensure, of.kinds
 	if err := c.Watch(source.TypedFunc[reconcile.Request](r.startLeftovers)); err != nil {
 		return fmt.Errorf("cannot look for objects that imports have left: %w", err)
@@ -165,7 +165,7 @@ func (r *Reconciler) setupMembers(mgr manager.Manager, c controller.TypedControl
 	if err != nil {
 		return err
 	}
-	of := &watches{controller: c, cache: members, toImports: r.importOfMember, on: map[schema.GroupVersionKind]bool{}}
+	of := &watches{controller: c, cache: members, toImports: r.importOfMember, on: map[schema.GroupKind]schema.GroupVersionKind{}}
 	of.before = func(ctx context.Context, object client.Object) error {
 		return members.IndexField(ctx, object, clusterNameField, byClusterName)
 	}
@@ -218,7 +218,7 @@ type watches struct {
 	before func(context.Context, client.Object) error
 
 	mu sync.Mutex
-	on map[schema.GroupVersionKind]bool
+	on map[schema.GroupKind]schema.GroupVersionKind
 }
 
 // importOfLabels maps an object to the import that its labels name.
@@ -226,10 +226,12 @@ func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: ownership.ImportNamedBy(o)}}
 }
 
+// ensure watches a kind in a version, and in no other: it may not be served any more.
 func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.on[gvk] {
+	before := w.on[gvk.GroupKind()]
+	if before == gvk {
 		return nil
 	}
 	object := &unstructured.Unstructured{}
@@ -242,14 +244,22 @@ func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error
 	if err := w.controller.Watch(source.Kind[client.Object](w.cache, object, handler.EnqueueRequestsFromMapFunc(w.toImports))); err != nil {
 		return fmt.Errorf("cannot watch %s: %w", gvk.GroupKind(), err)
 	}
-	w.on[gvk] = true
+	w.on[gvk.GroupKind()] = gvk
+	if before.Empty() {
+		return nil
+	}
+	object = &unstructured.Unstructured{}
+	object.SetGroupVersionKind(before)
+	if err := w.cache.RemoveInformer(ctx, object); err != nil {
+		return fmt.Errorf("cannot stop to watch %s: %w", before, err)
+	}
 	return nil
 }
 
 func (w *watches) kinds() []schema.GroupVersionKind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.on))
+	return slices.Collect(maps.Values(w.on))
 }
 
 // Reconcile advances an import, or its removal.
@@ -314,6 +324,9 @@ func (r *Reconciler) importCluster(ctx context.Context, s *scope) (result, error
 		func() (result, error) { return r.kubeconfigs.access(ctx, s, k) },
 		func() (result, error) { return result{}, r.prune(ctx, s, obs, made) },
 	)
+	if isNotServed(err) {
+		r.kinds.forget(s.wanted.Cloud)
+	}
 	kept, failed := run(func() (result, error) { return r.kubeconfigs.keepKubeconfig(ctx, s, obs, all) })
 	all.add(kept)
 	return all, errors.Join(err, failed)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -95,7 +96,7 @@ func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 	h.settle()
 	original := h.object(clusterKind, "customers", "shop")
 	copies := []*unstructured.Unstructured{copied(original, "restored", "shop"), copied(original, "customers", "real")}
-	infra := reflection.ReflectedKinds(reflection.EKS)[1]
+	infra := importertest.ReflectedKinds(reflection.EKS)[1]
 	copies = append(copies, copied(h.object(infra, "customers", "shop"), "customers", "real"))
 	for _, pool := range h.list(machinePoolKind) {
 		foreign := copied(&pool, "restored", pool.GetName())
@@ -133,7 +134,7 @@ func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 // TestClusterThatRefersToRealInfrastructureIsNotDeleted: the attacker points the reflected Cluster, or a reflected
 // MachinePool, at infrastructure of a real cluster before un-import.
 func TestClusterThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
-	kinds := reflection.ReflectedKinds(reflection.EKS)
+	kinds := importertest.ReflectedKinds(reflection.EKS)
 	foreignKind := map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DockerCluster", "name": "shop"}
 	for name, tc := range map[string]struct {
 		reason string
@@ -254,21 +255,21 @@ func TestRecreatedClusterIsAnotherOne(t *testing.T) {
 // TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, which have two different provider
 // configurations of the same name. Only one of them is checked against what the import may use.
 func TestNoSecondProviderConfigIsUsed(t *testing.T) {
-	all := func(gk func(reflection.Kind) schema.GroupKind) reflection.ServedVersions {
-		served := reflection.ServedVersions{}
+	all := func(gk func(reflection.Kind) schema.GroupKind) reflection.Schemas {
+		served := reflection.Schemas{}
 		for _, kind := range reflection.Kinds(reflection.EKS) {
-			served[gk(kind)] = []string{"v1beta1"}
+			served[gk(kind)] = reflection.Schema{Version: "v1beta1"}
 		}
 		return served
 	}
 	mixed := all(reflection.Kind.Namespaced)
 	delete(mixed, reflection.EKSClusterAuth.Namespaced())
-	mixed[reflection.EKSClusterAuth.Legacy()] = []string{"v1beta1"}
+	mixed[reflection.EKSClusterAuth.Legacy()] = reflection.Schema{Version: "v1beta1"}
 	both := all(reflection.Kind.Namespaced)
-	both[reflection.EKSClusterAuth.Legacy()] = []string{"v1beta1"}
+	both[reflection.EKSClusterAuth.Legacy()] = reflection.Schema{Version: "v1beta1"}
 	for name, tc := range map[string]struct {
 		reason string
-		served reflection.ServedVersions
+		served reflection.Schemas
 		stops  bool
 	}{
 		"Namespaced": {"One generation.", all(reflection.Kind.Namespaced), false},
@@ -324,7 +325,7 @@ func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 	h.create(secret)
 	h.unimport()
 	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting)
-	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+	for _, gvk := range importertest.ReflectedKinds(reflection.EKS) {
 		for _, o := range h.list(gvk) {
 			if !o.GetDeletionTimestamp().IsZero() {
 				t.Errorf("%s %q is deleted while the credentials are there", gvk.Kind, o.GetName())
@@ -348,7 +349,7 @@ func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 // TestTakenPoolNameHoldsNothingUp: the attacker has an object of the name that a reflected node pool would get, so that
 // the cluster is not reflected at all.
 func TestTakenPoolNameHoldsNothingUp(t *testing.T) {
-	for _, gvk := range []schema.GroupVersionKind{reflection.ReflectedKinds(reflection.EKS)[3], machinePoolKind} {
+	for _, gvk := range []schema.GroupVersionKind{importertest.ReflectedKinds(reflection.EKS)[3], machinePoolKind} {
 		foreign := &unstructured.Unstructured{}
 		foreign.SetGroupVersionKind(gvk)
 		foreign.SetNamespace("customers")
@@ -391,7 +392,7 @@ func TestKubeconfigIsKeptWhileTheReflectionStops(t *testing.T) {
 		Data:       map[string][]byte{kubeconfigKey: []byte("the kubeconfig with the last token")},
 	}
 	foreign := &unstructured.Unstructured{}
-	foreign.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[1])
+	foreign.SetGroupVersionKind(importertest.ReflectedKinds(reflection.EKS)[1])
 	foreign.SetNamespace("customers")
 	foreign.SetName("shop")
 	h := newHub(t, imp, token, written, foreign)

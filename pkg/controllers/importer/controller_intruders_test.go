@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -180,7 +181,7 @@ func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
 	theirs := &unstructured.Unstructured{}
-	theirs.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[1])
+	theirs.SetGroupVersionKind(importertest.ReflectedKinds(reflection.EKS)[1])
 	theirs.SetNamespace("customers")
 	theirs.SetName("real")
 	h.create(theirs)
@@ -231,7 +232,7 @@ func TestPoolsOfAnEarlierNameGiveWay(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
 	want := h.made()
-	for _, gvk := range []schema.GroupVersionKind{reflection.ReflectedKinds(reflection.EKS)[3], machinePoolKind} {
+	for _, gvk := range []schema.GroupVersionKind{importertest.ReflectedKinds(reflection.EKS)[3], machinePoolKind} {
 		earlier := copied(h.object(gvk, "customers", reflection.PoolName("shop", "blue")), "customers", "shop-blue")
 		if gvk == machinePoolKind {
 			if err := unstructured.SetNestedField(earlier.Object, "shop-blue", "spec", "template", "spec", "infrastructureRef", "name"); err != nil {

@@ -336,7 +336,7 @@ func (k *killed) level(gvk schema.GroupVersionKind) int {
 		return levelKubeconfig
 	case gvk.Group == clusterv1.GroupVersion.Group:
 		return levelCore
-	case slices.Contains(reflection.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())), gvk):
+	case slices.Contains(importertest.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())), gvk):
 		return levelProvider
 	default:
 		return levelManaged
@@ -347,7 +347,7 @@ func (k *killed) level(gvk schema.GroupVersionKind) int {
 func (k *killed) objects() []unstructured.Unstructured {
 	k.t.Helper()
 	cloud := reflection.Cloud(k.imp.Spec.Cloud())
-	gvks := append(reflection.ReflectedKinds(cloud), corev1.SchemeGroupVersion.WithKind("Secret"))
+	gvks := append(importertest.ReflectedKinds(cloud), corev1.SchemeGroupVersion.WithKind("Secret"))
 	for _, kind := range reflection.Kinds(cloud) {
 		gvks = append(gvks, k.ManagedKind(k.t, kind))
 	}
@@ -397,7 +397,7 @@ func (k *killed) isSafe() {
 		}
 	}
 	if there[clusterv1.GroupVersion.WithKind("Cluster")] && k.whole == nil {
-		for _, gvk := range reflection.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())) {
+		for _, gvk := range importertest.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())) {
 			pool := strings.HasSuffix(gvk.Kind, "MachinePool")
 			if k.level(gvk) == levelProvider && !pool && !there[gvk] {
 				k.t.Errorf("the Cluster is there before %s, which core would wait for", gvk.Kind)
@@ -440,7 +440,7 @@ func (k *killed) changes(l life) {
 	cloud := reflection.Cloud(k.imp.Spec.Cloud())
 	k.TouchManaged(k.t, k.imp, reflection.Kinds(cloud)[0])
 	k.TouchManaged(k.t, k.imp, l.shownBy)
-	kinds := reflection.ReflectedKinds(cloud)
+	kinds := importertest.ReflectedKinds(cloud)
 	controlPlane, pool := kinds[len(kinds)-4], clusterv1.GroupVersion.WithKind("MachinePool")
 	k.until("the change is reflected", func() (bool, string) {
 		for _, o := range k.ListLabelled(k.t, k.imp, controlPlane) {

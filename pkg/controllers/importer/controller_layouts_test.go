@@ -163,7 +163,9 @@ func (w *world) liveLayout(t *testing.T, imp *fleetv1alpha1.ClusterImport, l lay
 	t.Helper()
 	w.Create(t, imp)
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	kinds := reflection.ProviderKinds(reflection.Cloud(l.Cloud))
+	kinds := importertest.ReflectedKinds(reflection.Cloud(l.Cloud))
+	machinePool := kinds[len(kinds)-1]
+	kinds = kinds[:len(kinds)-2]
 	for _, gvk := range kinds {
 		objects += len(w.ListLabelled(t, imp, gvk))
 	}
@@ -198,7 +200,7 @@ func (w *world) liveLayout(t *testing.T, imp *fleetv1alpha1.ClusterImport, l lay
 		w.Cloud.AddLayout(l.Fixture)
 		l.upgrade()
 		w.touch(t, imp, l)
-		importertest.Eventually(t, "the pool is back", func() (bool, string) { return shown(reflection.CoreKinds()[1]) })
+		importertest.Eventually(t, "the pool is back", func() (bool, string) { return shown(machinePool) })
 		w.CheckPausedAndObserving(t, imp)
 	}
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)

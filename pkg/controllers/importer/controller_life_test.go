@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
@@ -143,7 +144,7 @@ func noWatch(context.Context, schema.GroupVersionKind) error { return nil }
 
 // kindsOfEKS are the kinds of all that an import of EKS creates, except the Secret.
 func kindsOfEKS() []schema.GroupVersionKind {
-	gvks := reflection.ReflectedKinds(reflection.EKS)
+	gvks := importertest.ReflectedKinds(reflection.EKS)
 	for _, k := range reflection.Kinds(reflection.EKS) {
 		gvks = append(gvks, k.Namespaced().WithVersion("v1beta1"))
 	}
@@ -405,7 +406,7 @@ func TestImportAndUnimport(t *testing.T) {
 // observe.
 func (h *hubOfOneImport) nothingCanAct() {
 	h.t.Helper()
-	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+	for _, gvk := range importertest.ReflectedKinds(reflection.EKS) {
 		for _, o := range h.list(gvk) {
 			_, paused := o.GetAnnotations()[clusterv1.PausedAnnotation]
 			if !paused && gvk.Kind != "Cluster" && gvk.Kind != "AWSClusterStaticIdentity" || len(o.GetFinalizers()) > 0 {
@@ -509,7 +510,7 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 		},
 		"ReflectedKindMissing": {
 			reason:    "The provider of Cluster API is not installed.",
-			arrange:   func(h *hubOfOneImport) { h.hub.hideKind(reflection.ReflectedKinds(reflection.EKS)[1].GroupKind()) },
+			arrange:   func(h *hubOfOneImport) { h.hub.hideKind(importertest.ReflectedKinds(reflection.EKS)[1].GroupKind()) },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsMissing,
 		},
 		"NoRights": {

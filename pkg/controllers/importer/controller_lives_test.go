@@ -56,7 +56,7 @@ func (w *world) live(t *testing.T, l life) {
 	if capi.Labels[fleetv1alpha1.EnrollLabel] != "gold" || capi.Labels[fleetv1alpha1.ImportedLabel] != "true" {
 		t.Errorf("the Cluster is not labelled: %v", capi.Labels)
 	}
-	infraPool := reflection.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
+	infraPool := importertest.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
 	of := func(pool string) []string {
 		name := reflection.PoolName(imp.Name, pool)
 		return []string{"MachinePool/" + name, infraPool[len(infraPool)-3].Kind + "/" + name}
@@ -95,7 +95,7 @@ func (w *world) changesAreReflected(t *testing.T, l life) {
 	w.TouchManaged(t, imp, reflection.Kinds(reflection.Cloud(imp.Spec.Cloud()))[0])
 	w.TouchManaged(t, imp, l.shownBy)
 	controlPlane := &unstructured.Unstructured{}
-	kinds := reflection.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
+	kinds := importertest.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
 	controlPlane.SetGroupVersionKind(kinds[len(kinds)-4])
 	importertest.Eventually(t, "the control plane has the version "+version, func() (bool, string) {
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), controlPlane); err != nil {
@@ -407,7 +407,7 @@ func TestGKEAutopilotImport(t *testing.T) {
 	})
 	modern(t).Create(t, imp)
 	modern(t).WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	controlPlane := modern(t).ListLabelled(t, imp, reflection.ReflectedKinds(reflection.GKE)[1])
+	controlPlane := modern(t).ListLabelled(t, imp, importertest.ReflectedKinds(reflection.GKE)[1])
 	if autopilot, _, _ := unstructured.NestedBool(controlPlane[0].Object, "spec", "enableAutopilot"); !autopilot {
 		t.Errorf("the control plane is not one of Autopilot: %v", controlPlane[0].Object["spec"])
 	}

@@ -55,7 +55,7 @@ func TestProviderWithoutRights(t *testing.T) {
 	if !meta.IsStatusConditionTrue(imp.Status.Conditions, fleetv1alpha1.ConditionStalled) {
 		t.Errorf("the provider lacks rights, and the status does not say so: %v", imp.Status.Conditions)
 	}
-	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+	for _, gvk := range importertest.ReflectedKinds(reflection.EKS) {
 		if there := w.ListLabelled(t, imp, gvk); len(there) > 0 {
 			t.Errorf("%s is reflected without having been observed", gvk.Kind)
 		}

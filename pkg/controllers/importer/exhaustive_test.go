@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -217,8 +218,8 @@ func (s *reflectionSituation) String() string {
 func reflectionSituations() iter.Seq[*reflectionSituation] {
 	imp := anImport()
 	kinds := map[string]schema.GroupKind{}
-	for _, gvk := range reflection.ReflectedKinds(ownership.WantedImport(imp).Cloud) {
-		kinds[gvk.Kind] = gvk.GroupKind()
+	for _, kind := range reflection.ReflectedKinds(ownership.WantedImport(imp).Cloud) {
+		kinds[kind.Kind] = kind
 	}
 	references := []string{"None", "Own", "Missing", "Foreign", "OtherKind", "Malformed"}
 	return func(yield func(*reflectionSituation) bool) {
@@ -253,7 +254,6 @@ func reflectionSituations() iter.Seq[*reflectionSituation] {
 
 // run removes the object as unimport does: if it is the import's.
 func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
-	wanted := ownership.WantedImport(imp)
 	label := func(by string) map[string]string {
 		return map[string]string{fleetv1alpha1.ImportUIDLabel: by, clusterv1.ClusterNameLabel: "shop"}
 	}
@@ -263,9 +263,7 @@ func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
 		o.SetLabels(map[string]string{fleetv1alpha1.ImportUIDLabel: s.Import, clusterv1.ClusterNameLabel: "copy"})
 	}
 	setNested(o, s.Nodes, "status", "nodeRefs")
-	infra := reflection.ReflectedKinds(wanted.Cloud)[slices.IndexFunc(reflection.ReflectedKinds(wanted.Cloud), func(k schema.GroupVersionKind) bool {
-		return k.Kind == "AWSManagedCluster"
-	})].GroupKind()
+	infra := schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "AWSManagedCluster"}
 	for i, to := range []string{s.Infrastructure, s.ControlPlane} {
 		if to == "None" || len(ownership.Cascades(s.Kind)) == 0 {
 			continue
@@ -299,7 +297,10 @@ func (s *reflectionSituation) run(imp *fleetv1alpha1.ClusterImport) {
 		o.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 	}
 	c := s.sent.client()
-	r := &Reconciler{hubObjects: &hubObjects{hub: c, live: c}, recorder: &events.FakeRecorder{}}
+	gvk := infra.WithVersion("v1beta2")
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gvk.GroupVersion()})
+	mapper.Add(gvk, meta.RESTScopeNamespace)
+	r := &Reconciler{hubObjects: &hubObjects{hub: c, live: c}, mapper: mapper, recorder: &events.FakeRecorder{}}
 	p := newScope(imp)
 	for _, own := range r.own(p, []unstructured.Unstructured{*o}) {
 		s.own = true

@@ -47,9 +47,8 @@ type capabilities struct {
 
 // cloudKinds is what the hub serves for a cloud.
 type cloudKinds struct {
-	at       time.Time
-	versions reflection.ServedVersions
-	schemas  reflection.Schemas
+	at      time.Time
+	schemas reflection.Schemas
 }
 
 func newKinds(c clock.Clock) *kinds {
@@ -64,6 +63,13 @@ func (k *kinds) get(name reflection.Cloud) *cloudKinds {
 		return nil
 	}
 	return known
+}
+
+// forget makes the next pass look up the kinds of a cloud.
+func (k *kinds) forget(name reflection.Cloud) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, name)
 }
 
 func (k *kinds) put(name reflection.Cloud, known *cloudKinds) {

@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,22 +113,20 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 
 // everyKind lists the kinds that imports can create and that the hub serves.
 func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
-	all, reflected := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}, reflection.CoreKinds()
+	kinds := append([]schema.GroupKind{{Kind: "Secret"}}, reflection.CoreKinds()...)
 	for _, name := range reflection.Clouds() {
-		managed, err := r.servedManagedKinds(name)
+		kinds = append(append(kinds, managedGroupKinds(name)...), reflection.ProviderKinds(name)...)
+	}
+	var all []schema.GroupVersionKind
+	for _, kind := range kinds {
+		mapping, err := r.mapping(kind)
+		if errors.Is(err, errNotServed) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		all, reflected = append(all, managed...), append(reflected, reflection.ProviderKinds(name)...)
-	}
-	for _, gvk := range reflected {
-		_, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if err != nil && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gvk, err)
-		}
-		if err == nil {
-			all = append(all, gvk)
-		}
+		all = append(all, mapping.GroupVersionKind)
 	}
 	return all, nil
 }

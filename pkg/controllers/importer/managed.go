@@ -46,7 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope, hub capabilities, ma
 			return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
 		}
 	}
-	want, err := reflection.Wanted(s.wanted, hub.versions, r.observed(s, obs.managed))
+	want, err := reflection.Wanted(s.wanted, hub.schemas, r.observed(s, obs.managed))
 	if err != nil {
 		return obs, res, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -37,12 +38,12 @@ func (r *Reconciler) preflight(ctx context.Context, s *scope) (hub capabilities,
 		}
 		r.kinds.put(s.wanted.Cloud, hub.cloudKinds)
 	}
-	for _, gvk := range append(managedKinds(s, hub), reflection.ReflectedKinds(s.wanted.Cloud)...) {
-		if err := r.watch(ctx, gvk); err != nil {
+	for kind := range hub.schemas {
+		if err := r.watch(ctx, hub.schemas.Kind(kind)); err != nil {
 			return hub, res, err
 		}
 	}
-	if hub.configAllows, err = r.providerConfig(ctx, s, hub.versions); err != nil {
+	if hub.configAllows, err = r.providerConfig(ctx, s, hub.schemas); err != nil {
 		return hub, res, err
 	}
 	if !hub.configAllows(s.imp.Namespace) {
@@ -59,7 +60,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *scope) (hub capabilities,
 func managedKinds(s *scope, hub capabilities) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for _, kind := range reflection.Kinds(s.wanted.Cloud) {
-		if gvk, _, found := hub.versions.Managed(kind); found {
+		if gvk, _, found := hub.schemas.Managed(kind); found {
 			all = append(all, gvk)
 		}
 	}
@@ -68,36 +69,32 @@ func managedKinds(s *scope, hub capabilities) []schema.GroupVersionKind {
 
 // observeKinds queries the hub for the kinds of a cloud, and for the manager's rights to them.
 func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
-	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
+	found := &cloudKinds{schemas: reflection.Schemas{}}
 	for _, kind := range reflection.Kinds(name) {
-		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
+		if err := r.lookManaged(ctx, kind, found.schemas); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.oneGeneration(ctx, name, found.versions); err != nil {
+	if err := r.oneGeneration(ctx, name, found.schemas); err != nil {
 		return nil, err
 	}
-	for _, gvk := range reflection.ReflectedKinds(name) {
-		crd, err := r.getCRD(ctx, gvk.GroupKind())
+	for _, kind := range reflection.ReflectedKinds(name) {
+		is, err := r.getSchema(ctx, kind)
 		if errors.Is(err, errNotServed) {
 			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
-				"The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
+				"The hub does not serve %s: install the provider of Cluster API for %s", kind, name)
 		}
 		if err != nil {
 			return nil, err
 		}
-		all := reflection.NewSchemas(crd)
-		if all[gvk] == nil {
-			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
-		}
-		found.schemas[gvk] = all[gvk]
+		found.schemas[kind] = is
 	}
 	return found, nil
 }
 
 // oneGeneration checks that either all kinds of a cloud are namespaced, or none. A mix would use two provider
 // configurations of the same name, and only that of the cluster's kind is checked against what the import may use.
-func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Served) error {
+func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Schemas) error {
 	var legacy []reflection.Kind
 	kinds := reflection.Kinds(name)
 	for _, kind := range kinds {
@@ -117,31 +114,21 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 		"The hub does not serve %s, while it serves other namespaced kinds of its cloud", missing)
 }
 
-// lookManaged looks up a kind of managed resource, in both of its groups.
-func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into reflection.ServedVersions) error {
-	served := false
+// lookManaged looks up a kind of managed resource, in both of its groups. The first that is served is the one that is
+// used.
+func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into reflection.Schemas) error {
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
-		crd, err := r.getCRD(ctx, gk)
-		if errors.Is(err, errNotServed) {
+		found, err := r.getSchema(ctx, gk)
+		switch {
+		case errors.Is(err, errNotServed):
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case !observes(found):
+			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
+				"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
 		}
-		served = true
-		for _, v := range crd.Spec.Versions {
-			if !v.Served {
-				continue
-			}
-			if !observes(v.Schema) {
-				return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
-					"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
-			}
-			into[gk] = append(into[gk], v.Name)
-		}
-		break // The first group is the one that is used.
-	}
-	if served {
+		into[gk] = reflection.Schema{Version: found.Version} // The rest is large, and nothing is checked against it.
 		return nil
 	}
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
@@ -156,41 +143,90 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 // errNotServed means that the hub does not serve a kind.
 var errNotServed = errors.New("the hub does not serve the kind")
 
-// getCRD returns the CRD of a kind, or errNotServed. The rights on the kind are checked first: CRDs are large, and
+// getSchema returns the schema of a kind, or errNotServed. The rights on the kind are checked first: CRDs are large, and
 // users decide how often an import is reconciled.
-func (r *Reconciler) getCRD(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
-	mapping, err := r.mapper.RESTMapping(gk)
+func (r *Reconciler) getSchema(ctx context.Context, kind schema.GroupKind) (reflection.Schema, error) {
+	mapping, err := r.mapping(kind)
+	if err != nil {
+		return reflection.Schema{}, err
+	}
+	if err := r.mayMake(ctx, mapping.Resource.GroupResource()); err != nil {
+		return reflection.Schema{}, err
+	}
+	crd, err := r.getCRD(ctx, mapping.Resource.GroupResource())
+	if err != nil {
+		return reflection.Schema{}, err
+	}
+	found, err := reflection.NewSchema(crd)
+	if err != nil {
+		return found, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "%s", err)
+	}
+	return found, nil
+}
+
+// mapping returns the resource of a kind, or errNotServed.
+func (r *Reconciler) mapping(kind schema.GroupKind) (*meta.RESTMapping, error) {
+	mapping, err := r.mapper.RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
 		return nil, errNotServed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", kind, err)
 	}
-	if err := r.mayMake(ctx, mapping.Resource.GroupResource()); err != nil {
-		return nil, err
-	}
+	return mapping, nil
+}
+
+// getCRD returns a CRD, or errNotServed.
+func (h *hubObjects) getCRD(ctx context.Context, resource schema.GroupResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	name := mapping.Resource.Resource + "." + gk.Group
-	if err := r.live.Get(ctx, client.ObjectKey{Name: name}, u); err != nil {
+	if err := h.live.Get(ctx, client.ObjectKey{Name: resource.String()}, u); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, errNotServed
 		}
-		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", resource, err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
-		return nil, fmt.Errorf("cannot decode CustomResourceDefinition %q: %w", name, err)
+		return nil, fmt.Errorf("cannot decode CustomResourceDefinition %q: %w", resource, err)
 	}
 	return crd, nil
 }
 
-// observes reports whether a version of a managed resource supports the policy Observe.
-func observes(v *apiextensionsv1.CustomResourceValidation) bool {
-	if v == nil || v.OpenAPIV3Schema == nil {
-		return false
+// whereServed reads objects of a kind in a version that the hub serves, no matter which, or returns errNotServed. The
+// mapper keeps versions that are served no longer: what is not found there may exist.
+func (r *Reconciler) whereServed(ctx context.Context, kind schema.GroupKind, read func(schema.GroupVersionKind) error) error {
+	mapping, err := r.mapping(kind)
+	if err != nil {
+		return err
 	}
-	policies := v.OpenAPIV3Schema.Properties["spec"].Properties["managementPolicies"]
+	gvk := mapping.GroupVersionKind
+	if gvk.Group == clusterv1.GroupVersion.Group {
+		gvk.Version = clusterv1.GroupVersion.Version // References have another form in others.
+	}
+	if err := read(gvk); !isNotServed(err) {
+		return err
+	}
+	crd, err := r.getCRD(ctx, mapping.Resource.GroupResource())
+	if err != nil {
+		return err
+	}
+	crd.Labels = nil // All versions have the same objects.
+	found, err := reflection.NewSchema(crd)
+	if err != nil {
+		return err //nolint:wrapcheck // It names the kind.
+	}
+	return read(kind.WithVersion(found.Version))
+}
+
+// isNotServed reports whether a kind is not served in a version, as opposed to an object that does not exist.
+func isNotServed(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
+}
+
+// observes reports whether a version of a managed resource supports the policy Observe.
+func observes(s reflection.Schema) bool {
+	policies := s.Properties["spec"].Properties["managementPolicies"]
 	if policies.Items == nil || policies.Items.Schema == nil {
 		return false
 	}
@@ -251,7 +287,7 @@ func (r *Reconciler) may(ctx context.Context, a authorizationv1.ResourceAttribut
 }
 
 // providerConfig returns which namespaces may use the provider configuration, if it exists.
-func (r *Reconciler) providerConfig(ctx context.Context, s *scope, served reflection.Served) (allowsNamespace func(string) bool, err error) {
+func (r *Reconciler) providerConfig(ctx context.Context, s *scope, served reflection.Schemas) (allowsNamespace func(string) bool, err error) {
 	family := reflection.Kinds(s.wanted.Cloud)[0]
 	_, namespaced, _ := served.Managed(family)
 	ref := s.wanted.ProviderConfig
@@ -260,12 +296,12 @@ func (r *Reconciler) providerConfig(ctx context.Context, s *scope, served reflec
 		gk.Group = family.Provider + ".m.upbound.io"
 	}
 	notFound := stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
-	mapping, err := r.mapper.RESTMapping(gk)
-	if meta.IsNoMatchError(err) {
+	mapping, err := r.mapping(gk)
+	if errors.Is(err, errNotServed) {
 		return nil, notFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+		return nil, err
 	}
 	clusterScoped := mapping.Scope.Name() == meta.RESTScopeNameRoot
 	key := client.ObjectKey{Name: ref.Name}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -22,10 +23,10 @@ import (
 // TestInactiveKindAmongActiveOnes: the namespaced kinds of a cloud are active but for one, which the hub serves in its
 // cluster-scoped group. The import would use two provider configurations.
 func TestInactiveKindAmongActiveOnes(t *testing.T) {
-	served := reflection.ServedVersions{reflection.EKSClusterAuth.Legacy(): {"v1beta1"}}
+	served := reflection.Schemas{reflection.EKSClusterAuth.Legacy(): {Version: "v1beta1"}}
 	for _, kind := range reflection.Kinds(reflection.EKS) {
 		if kind != reflection.EKSClusterAuth {
-			served[kind.Namespaced()] = []string{"v1beta1"}
+			served[kind.Namespaced()] = reflection.Schema{Version: "v1beta1"}
 		}
 	}
 	for state, want := range map[string]string{"Inactive": fleetv1alpha1.ReasonKindsInactive, "Active": fleetv1alpha1.ReasonKindsMissing} {
@@ -73,7 +74,7 @@ func TestClusterOfAnotherManagerIsNotReflected(t *testing.T) {
 		h.settle()
 		h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI)
 		h.want(fleetv1alpha1.ConditionStalled, fleetv1alpha1.ReasonManagedByClusterAPI)
-		for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+		for _, gvk := range importertest.ReflectedKinds(reflection.EKS) {
 			if there := h.list(gvk); len(there) > 0 {
 				t.Errorf("want nothing reflected, got %d of %s", len(there), gvk.Kind)
 			}
@@ -143,7 +144,7 @@ func TestImportWaitsForItsProvider(t *testing.T) {
 		}
 	}
 	h.want(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider)
-	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+	for _, gvk := range importertest.ReflectedKinds(reflection.EKS) {
 		if there := h.list(gvk); len(there) > 0 {
 			t.Errorf("%s is reflected without having been observed", gvk.Kind)
 		}

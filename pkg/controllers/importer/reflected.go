@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -156,10 +155,10 @@ func (r *Reconciler) prune(ctx context.Context, s *scope, obs observation, made 
 	for _, m := range obs.wanted {
 		wanted[newObjectKey(m)] = true
 	}
-	for _, gvk := range slices.Backward(reflection.ReflectedKinds(s.wanted.Cloud)) {
-		list := unstructuredList(gvk)
+	for _, kind := range slices.Backward(reflection.ReflectedKinds(s.wanted.Cloud)) {
+		list := unstructuredList(made.schemas.Kind(kind))
 		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)}); err != nil {
-			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+			return fmt.Errorf("cannot list %s: %w", kind, err)
 		}
 		own := r.own(s, list.Items)
 		for i := range own {
@@ -237,19 +236,18 @@ func (r *Reconciler) verifyCascade(ctx context.Context, s *scope, o *unstructure
 }
 
 // refersToOwn reports whether a reference is to an object of the import, or to a missing one of its kinds.
-func (h *hubObjects) refersToOwn(ctx context.Context, s *scope, namespace string, ref map[string]string) (bool, error) {
-	kinds := reflection.ReflectedKinds(s.wanted.Cloud)
-	kind := slices.IndexFunc(kinds, func(k schema.GroupVersionKind) bool {
-		return k.GroupKind() == schema.GroupKind{Group: ref["apiGroup"], Kind: ref["kind"]}
-	})
-	if kind < 0 {
+func (r *Reconciler) refersToOwn(ctx context.Context, s *scope, namespace string, ref map[string]string) (bool, error) {
+	kind := schema.GroupKind{Group: ref["apiGroup"], Kind: ref["kind"]}
+	if !slices.Contains(reflection.ReflectedKinds(s.wanted.Cloud), kind) {
 		return false, nil
 	}
 	there := &unstructured.Unstructured{}
-	there.SetGroupVersionKind(kinds[kind])
-	err := h.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref["name"]}, there)
+	err := r.whereServed(ctx, kind, func(gvk schema.GroupVersionKind) error {
+		there.SetGroupVersionKind(gvk)
+		return r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref["name"]}, there)
+	})
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case errors.Is(err, errNotServed) || apierrors.IsNotFound(err) && !isNotServed(err):
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("cannot get %s %q: %w", ref["kind"], ref["name"], err)

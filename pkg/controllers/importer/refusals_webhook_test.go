@@ -68,7 +68,7 @@ func TestImportBesideStrictWebhooks(t *testing.T) {
 	w.Create(t, binding)
 	t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(t.Context()), binding) })
 	probe := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"eksNodegroupName": "green"}}}
-	probe.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[3])
+	probe.SetGroupVersionKind(importertest.ReflectedKinds(reflection.EKS)[3])
 	probe.SetNamespace(metav1.NamespaceDefault)
 	probe.SetName("strict")
 	probe.SetLabels(map[string]string{fleetv1alpha1.ImportNameLabel: "strict"})
@@ -89,7 +89,7 @@ func TestImportBesideStrictWebhooks(t *testing.T) {
 	})
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	w.CheckPausedAndObserving(t, imp)
-	kinds := reflection.ReflectedKinds(reflection.EKS)
+	kinds := importertest.ReflectedKinds(reflection.EKS)
 	controlPlane, infraPool := kinds[2], kinds[3]
 	if spec, _ := w.spec(t, imp, controlPlane, ""); spec["logging"] != nil || spec["network"] == nil {
 		t.Errorf("want all but the field that is refused, got %v", spec)
@@ -138,7 +138,7 @@ func TestAKSImportWithImmutableFields(t *testing.T) {
 	imp := l.imp
 	w.Create(t, imp)
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	controlPlane := reflection.ReflectedKinds(reflection.AKS)[2]
+	controlPlane := importertest.ReflectedKinds(reflection.AKS)[2]
 	before, was := w.spec(t, imp, controlPlane, "")
 	if before["aadProfile"] == nil || before["disableLocalAccounts"] != true {
 		t.Fatalf("want a control plane with Entra ID, got %v", before)
@@ -185,7 +185,7 @@ func TestImportBesideADefaultingWebhook(t *testing.T) {
 	w.Create(t, binding)
 	t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(t.Context()), binding) })
 	probe := &unstructured.Unstructured{}
-	probe.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[2])
+	probe.SetGroupVersionKind(importertest.ReflectedKinds(reflection.EKS)[2])
 	probe.SetNamespace(metav1.NamespaceDefault)
 	probe.SetName("defaults")
 	importertest.Eventually(t, "the webhook is in force", func() (bool, string) {
@@ -206,12 +206,12 @@ func TestImportBesideADefaultingWebhook(t *testing.T) {
 		w.Unimport(t, imp) // The provider's own webhook sets it as long as the hub is there.
 		return
 	}
-	_, before := w.spec(t, imp, reflection.ReflectedKinds(reflection.EKS)[2], "")
+	_, before := w.spec(t, imp, importertest.ReflectedKinds(reflection.EKS)[2], "")
 	if err := w.Client.Delete(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
 	importertest.Eventually(t, "the field is as observed", func() (bool, string) {
-		spec, now := w.spec(t, imp, reflection.ReflectedKinds(reflection.EKS)[2], "")
+		spec, now := w.spec(t, imp, importertest.ReflectedKinds(reflection.EKS)[2], "")
 		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
 		return spec["bootstrapSelfManagedAddons"] == false && now.GetUID() == before.GetUID() && len(lossy(imp, "changes the field")) == 0, fmt.Sprint(err, spec)
 	})

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -29,6 +30,8 @@ import (
 // world is a hub with the importer in it.
 type world struct {
 	*importertest.Hub
+	// clock of the importer; nil means the real one.
+	clock clock.Clock
 	// stopImporter stops the importer, and returns its error.
 	stopImporter func() error
 }
@@ -121,7 +124,7 @@ func (w *world) runImporter(ctx context.Context) error {
 	}
 	unchecked := true
 	err = importer.SetupWithManager(mgr, importer.Options{
-		Credentials: credentials.Options{AllowLoopback: true}, SkipNameValidation: &unchecked,
+		Credentials: credentials.Options{AllowLoopback: true}, SkipNameValidation: &unchecked, Clock: w.clock,
 		AllowedTokenEndpoints: []string{w.Tokens.URL() + "/"}, TokenAuthorities: w.Tokens.Authority(),
 	})
 	if err != nil {

@@ -5,12 +5,11 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -81,9 +80,9 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 	steps := []struct {
 		what  string
 		do    func(context.Context, *scope) (left int, err error)
-		kinds []schema.GroupVersionKind
+		kinds []schema.GroupKind
 	}{
-		{"the Secret with the kubeconfig", r.kubeconfigs.removeKubeconfig, []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}},
+		{"the Secret with the kubeconfig", r.kubeconfigs.removeKubeconfig, []schema.GroupKind{{Kind: "Secret"}}},
 		{"the objects of Cluster API's provider", r.takeBackAll(providers...), providers},
 		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...), core},
 		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil},
@@ -97,22 +96,20 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 			res.again = workload.Retry
 			return res, fmt.Sprintf("%d objects: %s", left, step.what), nil
 		}
-		for _, gvk := range step.kinds {
-			res.removed = append(res.removed, gvk.GroupKind())
-		}
+		res.removed = append(res.removed, step.kinds...)
 	}
 	res.emptied = true
 	return res, "", nil
 }
 
 // takeBackAll removes all reflections of the kinds, and returns how many are left.
-func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *scope) (int, error) {
+func (r *Reconciler) takeBackAll(kinds ...schema.GroupKind) func(context.Context, *scope) (int, error) {
 	return func(ctx context.Context, s *scope) (int, error) {
 		left := 0
-		for _, gvk := range kinds {
-			found, err := r.takeBackKind(ctx, s, gvk)
+		for _, kind := range kinds {
+			found, err := r.takeBackKind(ctx, s, kind)
 			if err == nil && found > 0 {
-				found, err = r.takeBackKind(ctx, s, gvk) // Objects without finalizers are gone now.
+				found, err = r.takeBackKind(ctx, s, kind) // Objects without finalizers are gone now.
 			}
 			if err != nil {
 				return 0, err
@@ -124,8 +121,8 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 }
 
 // takeBackKind removes the reflections of a kind, and returns how many there were.
-func (r *Reconciler) takeBackKind(ctx context.Context, s *scope, gvk schema.GroupVersionKind) (int, error) {
-	items, err := r.listLive(ctx, s, gvk)
+func (r *Reconciler) takeBackKind(ctx context.Context, s *scope, kind schema.GroupKind) (int, error) {
+	items, err := r.listLive(ctx, s, kind)
 	if err != nil {
 		return 0, err
 	}
@@ -138,14 +135,17 @@ func (r *Reconciler) takeBackKind(ctx context.Context, s *scope, gvk schema.Grou
 }
 
 // listLive lists the objects of a kind that the import created. A kind that is no longer served has none.
-func (r *Reconciler) listLive(ctx context.Context, s *scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
-	list := unstructuredList(gvk)
-	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)})
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+func (r *Reconciler) listLive(ctx context.Context, s *scope, kind schema.GroupKind) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	err := r.whereServed(ctx, kind, func(gvk schema.GroupVersionKind) error {
+		list.SetGroupVersionKind(gvk)
+		return r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(s.imp.UID)})
+	})
+	if errors.Is(err, errNotServed) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		return nil, fmt.Errorf("cannot list %s: %w", kind, err)
 	}
 	return r.own(s, list.Items), nil
 }
@@ -171,13 +171,9 @@ func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) 
 
 // removeAllManaged removes the managed resources, each after a check of its policy, and returns how many are left.
 func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (int, error) {
-	kinds, err := r.servedManagedKinds(s.wanted.Cloud)
-	if err != nil {
-		return 0, err
-	}
 	left := 0
-	for _, gvk := range kinds {
-		items, err := r.listLive(ctx, s, gvk)
+	for _, kind := range managedGroupKinds(s.wanted.Cloud) {
+		items, err := r.listLive(ctx, s, kind)
 		if apierrors.IsForbidden(err) && left == 0 {
 			continue // The rights are those to the group that the import used.
 		}
@@ -194,21 +190,12 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (int, error
 	return left, nil
 }
 
-// servedManagedKinds are the kinds of a cloud's managed resources that the hub serves.
-func (r *Reconciler) servedManagedKinds(cloud reflection.Cloud) (kinds []schema.GroupVersionKind, err error) {
+// managedGroupKinds are the kinds of a cloud's managed resources, in both of their groups.
+func managedGroupKinds(cloud reflection.Cloud) (kinds []schema.GroupKind) {
 	for _, kind := range reflection.Kinds(cloud) {
-		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
-			mapping, err := r.mapper.RESTMapping(gk)
-			if meta.IsNoMatchError(err) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
-			}
-			kinds = append(kinds, mapping.GroupVersionKind)
-		}
+		kinds = append(kinds, kind.Namespaced(), kind.Legacy())
 	}
-	return kinds, nil
+	return kinds
 }
 
 // removeManaged deletes an observe-only managed resource in its observed state: one that may do more would delete the

@@ -48,7 +48,7 @@ func TestInferCluster(t *testing.T) {
 			}
 		}
 		for _, gvk := range reflection.ProviderKinds(cloud) {
-			check(gvk.Kind, cloud, "", object(gvk.GroupKind(), "prod"))
+			check(gvk.Kind, cloud, "", object(gvk, "prod"))
 			for _, kind := range []string{"Cluster", "MachinePool"} {
 				gk := clusterv1.GroupVersion.WithKind(kind).GroupKind()
 				for _, field := range ownership.Cascades(gk) {

@@ -35,13 +35,11 @@ func InferCluster(left []*unstructured.Unstructured) (cloud reflection.Cloud, cl
 func reveals(o *unstructured.Unstructured, cloud reflection.Cloud) bool {
 	gk := o.GroupVersionKind().GroupKind()
 	return slices.ContainsFunc(reflection.Kinds(cloud), func(k reflection.Kind) bool { return k.Is(gk) }) ||
-		slices.ContainsFunc(reflection.ProviderKinds(cloud), func(k schema.GroupVersionKind) bool {
-			return refersTo(o, k) || k.GroupKind() == gk
-		})
+		slices.ContainsFunc(reflection.ProviderKinds(cloud), func(k schema.GroupKind) bool { return refersTo(o, k) || k == gk })
 }
 
 // refersTo reports whether a Cluster or a MachinePool refers to an object of a kind.
-func refersTo(o *unstructured.Unstructured, kind schema.GroupVersionKind) bool {
+func refersTo(o *unstructured.Unstructured, kind schema.GroupKind) bool {
 	return slices.ContainsFunc(Cascades(o.GroupVersionKind().GroupKind()), func(field []string) bool {
 		ref, _, err := unstructured.NestedStringMap(o.Object, field...)
 		return err == nil && ref["kind"] == kind.Kind && ref["apiGroup"] == kind.Group
