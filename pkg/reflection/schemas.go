@@ -34,7 +34,8 @@ func (s Schemas) Kind(kind schema.GroupKind) schema.GroupVersionKind {
 	return kind.WithVersion(s[kind].Version)
 }
 
-// Managed is a kind of managed resource as imports use it. It prefers the namespaced group, whose Secrets stay in the namespace of the import.
+// Managed is a kind of managed resource as imports use it. It prefers the namespaced group, whose Secrets stay in the
+// namespace of the import.
 func (s Schemas) Managed(kind Kind) (gvk schema.GroupVersionKind, namespaced, found bool) {
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		if _, found := s[gk]; found {

@@ -208,8 +208,8 @@ spec:
 		Expect(readWrites(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
 	}, applicationTimeout)
 
-	// TestImportSurvivesKills kills an importer after each of its writes. Here a process is killed: when one of the imports
-	// has its first object, when one has an object in the middle, and when one has the last.
+	// TestImportSurvivesKills kills an importer after each of its writes. Here a process is killed: when one of the
+	// imports has its first object, when one has an object in the middle, and when one has the last.
 	It("is imported and un-imported although the manager is killed on the way", func(ctx SpecContext) {
 		for part, where := range []string{"first", "middle", "last"} {
 			counts := func(ctx context.Context) (counts []int, err error) {
@@ -247,8 +247,8 @@ spec:
 	}, SpecTimeout(importTimeout))
 })
 
-// installImports installs in the hub what imports need: the kinds of the providers, the shipped rights and policies, and
-// provider configurations.
+// installImports installs in the hub what imports need: the kinds of the providers, the shipped rights and policies,
+// and provider configurations.
 func installImports(ctx context.Context) {
 	GinkgoHelper()
 	repository, err := localfleet.Repository()

@@ -143,8 +143,8 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 // errNotServed means that the hub does not serve a kind.
 var errNotServed = errors.New("the hub does not serve the kind")
 
-// getSchema returns the schema of a kind, or errNotServed. The rights on the kind are checked first: CRDs are large, and
-// users decide how often an import is reconciled.
+// getSchema returns the schema of a kind, or errNotServed. The rights on the kind are checked first: CRDs are large,
+// and users decide how often an import is reconciled.
 func (r *Reconciler) getSchema(ctx context.Context, kind schema.GroupKind) (reflection.Schema, error) {
 	mapping, err := r.mapping(kind)
 	if err != nil {
