@@ -76,7 +76,7 @@ func chooseVersion(kind schema.GroupKind, labels map[string]string, served []str
 	}
 	for _, contract := range contracts {
 		label := clusterv1.GroupVersion.Group + "/" + contract
-		if named, found := labels[label]; found {
+		if named := labels[label]; named != "" {
 			return newest(strings.Split(named, "_")), fmt.Sprintf("the label %s of its CRD names %q", label, named)
 		}
 	}

@@ -120,7 +120,8 @@ func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary
 // version in which the mapper keeps its kind.
 func isAdmissionReached(answer error) bool {
 	unauthorized := apierrors.IsForbidden(answer) && !strings.Contains(answer.Error(), "denied")
-	return !unauthorized && !(apierrors.IsNotFound(answer) && apierrors.IsUnexpectedServerError(answer))
+	unserved := apierrors.IsNotFound(answer) && apierrors.IsUnexpectedServerError(answer)
+	return !unauthorized && !unserved
 }
 
 // judge determines from the hub's answer whether the policy refused the canary.

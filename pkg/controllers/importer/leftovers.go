@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,18 +73,17 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	if err := r.mayImport(ctx); err != nil {
 		return nil, err
 	}
-	served, err := r.everyKind()
-	if err != nil {
-		return nil, err
-	}
-	left, kinds := map[identity]bool{}, []schema.GroupVersionKind{}
-	for _, gvk := range served {
-		some, err := r.identitiesIn(ctx, gvk, left)
-		if err != nil {
+	left, watched := map[identity]bool{}, []schema.GroupVersionKind{}
+	for _, kind := range everyKind() {
+		err := r.whereServed(ctx, kind, func(gvk schema.GroupVersionKind) error {
+			some, err := r.identitiesIn(ctx, gvk, left)
+			if some && gvk.Group != corev1.GroupName {
+				watched = append(watched, gvk)
+			}
+			return err
+		})
+		if err != nil && !isUnreachable(err) {
 			return nil, err
-		}
-		if some && gvk.Group != corev1.GroupName {
-			kinds = append(kinds, gvk)
 		}
 	}
 	imports := &metav1.PartialObjectMetadataList{}
@@ -99,7 +97,7 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	if len(left) == 0 {
 		return nil, nil
 	}
-	for _, gvk := range kinds {
+	for _, gvk := range watched {
 		if err := r.watch(ctx, gvk); err != nil {
 			return nil, err
 		}
@@ -111,24 +109,19 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// everyKind lists the kinds that imports can create and that the hub serves.
-func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
+// isUnreachable reports whether imports cannot have created objects of a kind.
+func isUnreachable(err error) bool {
+	_, unserved := errors.AsType[*reflection.NotServedError](err)
+	return unserved || errors.Is(err, errNotServed) || apierrors.IsForbidden(err)
+}
+
+// everyKind lists the kinds that imports can create.
+func everyKind() []schema.GroupKind {
 	kinds := append([]schema.GroupKind{{Kind: "Secret"}}, reflection.CoreKinds()...)
 	for _, name := range reflection.Clouds() {
 		kinds = append(append(kinds, managedGroupKinds(name)...), reflection.ProviderKinds(name)...)
 	}
-	var all []schema.GroupVersionKind
-	for _, kind := range kinds {
-		mapping, err := r.mapping(kind)
-		if errors.Is(err, errNotServed) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, mapping.GroupVersionKind)
-	}
-	return all, nil
+	return kinds
 }
 
 // identitiesIn adds the imports that a kind's objects name as owner, and reports whether there are any.
@@ -137,11 +130,8 @@ func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKi
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(gvk)
 		err := r.live.List(ctx, list, client.HasLabels{fleetv1alpha1.ImportUIDLabel}, client.Limit(leftoversPage), client.Continue(page))
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			return some, nil
-		}
 		if err != nil {
-			return false, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+			return some, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
 			o := &list.Items[i]

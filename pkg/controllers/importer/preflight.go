@@ -79,7 +79,7 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 		return nil, err
 	}
 	for _, kind := range reflection.ReflectedKinds(name) {
-		is, err := r.getSchema(ctx, kind)
+		is, _, err := r.getSchema(ctx, kind)
 		if errors.Is(err, errNotServed) {
 			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
 				"The hub does not serve %s: install the provider of Cluster API for %s", kind, name)
@@ -118,13 +118,13 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 // used.
 func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into reflection.Schemas) error {
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
-		found, err := r.getSchema(ctx, gk)
+		found, crd, err := r.getSchema(ctx, gk)
 		switch {
 		case errors.Is(err, errNotServed):
 			continue
 		case err != nil:
 			return err
-		case !observes(found):
+		case !observes(crd):
 			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
 				"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
 		}
@@ -143,37 +143,54 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 // errNotServed means that the hub does not serve a kind.
 var errNotServed = errors.New("the hub does not serve the kind")
 
-// getSchema returns the schema of a kind, or errNotServed. The rights on the kind are checked first: CRDs are large,
-// and users decide how often an import is reconciled.
-func (r *Reconciler) getSchema(ctx context.Context, kind schema.GroupKind) (reflection.Schema, error) {
-	mapping, err := r.mapping(kind)
-	if err != nil {
-		return reflection.Schema{}, err
+// getSchema returns the schema of a kind with its CRD, or errNotServed. The rights on the kind are checked first: CRDs
+// are large, and users decide how often an import is reconciled.
+func (r *Reconciler) getSchema(
+	ctx context.Context, kind schema.GroupKind,
+) (found reflection.Schema, crd *apiextensionsv1.CustomResourceDefinition, err error) {
+	mapping, err := r.mapping(ctx, kind)
+	if err == nil {
+		err = r.mayMake(ctx, mapping.Resource.GroupResource())
 	}
-	if err := r.mayMake(ctx, mapping.Resource.GroupResource()); err != nil {
-		return reflection.Schema{}, err
+	if err == nil {
+		crd, err = r.getCRD(ctx, mapping.Resource.GroupResource())
 	}
-	crd, err := r.getCRD(ctx, mapping.Resource.GroupResource())
-	if err != nil {
-		return reflection.Schema{}, err
+	if err == nil {
+		found, err = reflection.NewSchema(crd)
 	}
-	found, err := reflection.NewSchema(crd)
-	if err != nil {
-		return found, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "%s", err)
+	if _, ok := errors.AsType[*reflection.NotServedError](err); ok {
+		err = stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "%s", err)
 	}
-	return found, nil
+	return found, crd, err //nolint:wrapcheck // Each names the kind.
 }
 
-// mapping returns the resource of a kind, or errNotServed.
-func (r *Reconciler) mapping(kind schema.GroupKind) (*meta.RESTMapping, error) {
+// mapping returns the resource of a kind, or errNotServed. The mapper may miss a kind whose version is new to its group:
+// what the CRD says counts. Plurals are regular.
+func (r *Reconciler) mapping(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	mapping, err := r.mapper.RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
-		return nil, errNotServed
+		guess, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
+		version, missing := r.servedVersion(ctx, guess.GroupResource())
+		if missing != nil {
+			return nil, missing
+		}
+		mapping, err = r.mapper.RESTMapping(kind, version)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", kind, err)
 	}
 	return mapping, nil
+}
+
+// servedVersion returns a version of a kind that the hub serves, no matter which: all have the same objects.
+func (r *Reconciler) servedVersion(ctx context.Context, resource schema.GroupResource) (string, error) {
+	crd, err := r.getCRD(ctx, resource)
+	if err != nil {
+		return "", err
+	}
+	crd.Labels = nil
+	found, err := reflection.NewSchema(crd)
+	return found.Version, err //nolint:wrapcheck // It names the kind.
 }
 
 // getCRD returns a CRD, or errNotServed.
@@ -196,7 +213,7 @@ func (h *hubObjects) getCRD(ctx context.Context, resource schema.GroupResource) 
 // whereServed reads objects of a kind in a version that the hub serves, no matter which, or returns errNotServed. The
 // mapper keeps versions that are served no longer: what is not found there may exist.
 func (r *Reconciler) whereServed(ctx context.Context, kind schema.GroupKind, read func(schema.GroupVersionKind) error) error {
-	mapping, err := r.mapping(kind)
+	mapping, err := r.mapping(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -207,16 +224,10 @@ func (r *Reconciler) whereServed(ctx context.Context, kind schema.GroupKind, rea
 	if err := read(gvk); !isNotServed(err) {
 		return err
 	}
-	crd, err := r.getCRD(ctx, mapping.Resource.GroupResource())
-	if err != nil {
+	if gvk.Version, err = r.servedVersion(ctx, mapping.Resource.GroupResource()); err != nil {
 		return err
 	}
-	crd.Labels = nil // All versions have the same objects.
-	found, err := reflection.NewSchema(crd)
-	if err != nil {
-		return err //nolint:wrapcheck // It names the kind.
-	}
-	return read(kind.WithVersion(found.Version))
+	return read(gvk)
 }
 
 // isNotServed reports whether a kind is not served in a version, as opposed to an object that does not exist.
@@ -224,8 +235,14 @@ func isNotServed(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// observes reports whether a version of a managed resource supports the policy Observe.
-func observes(s reflection.Schema) bool {
+// observes reports whether all versions of a managed resource support the policy Observe: its provider may use any.
+func observes(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return !slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Served && (v.Schema == nil || v.Schema.OpenAPIV3Schema == nil || !hasObserve(v.Schema.OpenAPIV3Schema))
+	})
+}
+
+func hasObserve(s *apiextensionsv1.JSONSchemaProps) bool {
 	policies := s.Properties["spec"].Properties["managementPolicies"]
 	if policies.Items == nil || policies.Items.Schema == nil {
 		return false
@@ -296,7 +313,7 @@ func (r *Reconciler) providerConfig(ctx context.Context, s *scope, served reflec
 		gk.Group = family.Provider + ".m.upbound.io"
 	}
 	notFound := stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
-	mapping, err := r.mapping(gk)
+	mapping, err := r.mapping(ctx, gk)
 	if errors.Is(err, errNotServed) {
 		return nil, notFound
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,8 @@ type world struct {
 	*importertest.Hub
 	// clock of the importer; nil means the real one.
 	clock clock.Clock
+	// mapper is the importer's meta.RESTMapper.
+	mapper atomic.Value
 	// stopImporter stops the importer, and returns its error.
 	stopImporter func() error
 }
@@ -122,6 +125,7 @@ func (w *world) runImporter(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot create the manager: %w", err)
 	}
+	w.mapper.Store(mgr.GetRESTMapper())
 	unchecked := true
 	err = importer.SetupWithManager(mgr, importer.Options{
 		Credentials: credentials.Options{AllowLoopback: true}, SkipNameValidation: &unchecked, Clock: w.clock,
