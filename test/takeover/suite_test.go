@@ -32,9 +32,10 @@ const namespace = "default"
 
 // The API server of this package: a hub with the CRDs of all providers.
 var (
-	config   *rest.Config
-	hub      client.Client
-	versions = map[schema.GroupKind]string{}
+	config     *rest.Config
+	kubeconfig []byte
+	hub        client.Client
+	versions   = map[schema.GroupKind]string{}
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -66,7 +67,7 @@ func run(m *testing.M) int {
 	if config, err = env.Start(); err != nil {
 		return fail(err)
 	}
-	config.QPS = -1
+	config.QPS, kubeconfig = -1, env.KubeConfig
 	if hub, err = client.New(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
 		return fail(err)
 	}

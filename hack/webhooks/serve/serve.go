@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve runs the admission webhooks of a provider of Cluster API for the API server of a test. Its controllers
-// are not run.
+// Package serve runs the admission webhooks of a provider of Cluster API for the API server of a test, or reconciles
+// single objects as its controllers do.
 package serve
 
 import (
@@ -24,22 +24,26 @@ type Webhook interface {
 	SetupWebhookWithManager(mgr ctrl.Manager) error
 }
 
-// Main serves webhooks until its standard input ends, as it does with the test that started it. The flags say where,
-// and for which API server.
-func Main(addToScheme []func(*runtime.Scheme) error, webhooks ...Webhook) {
+// Main serves webhooks, or reconciles what its standard input names, until that input ends, as it does with the test
+// that started it. The flags say which, where, and for which API server.
+func Main(addToScheme []func(*runtime.Scheme) error, reconcilers Reconcilers, webhooks ...Webhook) {
+	reconcile := flag.Bool("reconcile", false, "reconcile the objects that the standard input names")
 	host := flag.String("host", "127.0.0.1", "the address to listen on")
 	port := flag.Int("port", 0, "the port to listen on")
 	certificates := flag.String("cert-dir", "", "the folder with tls.crt and tls.key")
 	flag.Parse() // controller-runtime adds --kubeconfig.
 	ctrl.SetLogger(logr.Discard())
 	o := webhook.Options{Host: *host, Port: *port, CertDir: *certificates}
-	if err := run(o, addToScheme, webhooks); err != nil {
+	if !*reconcile {
+		reconcilers = nil
+	}
+	if err := run(o, addToScheme, reconcilers, webhooks); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(o webhook.Options, addToScheme []func(*runtime.Scheme) error, webhooks []Webhook) error {
+func run(o webhook.Options, addToScheme []func(*runtime.Scheme) error, reconcilers Reconcilers, webhooks []Webhook) error {
 	scheme := runtime.NewScheme()
 	for _, add := range addToScheme {
 		if err := add(scheme); err != nil {
@@ -49,6 +53,9 @@ func run(o webhook.Options, addToScheme []func(*runtime.Scheme) error, webhooks 
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	if reconcilers != nil {
+		return answer(config, scheme, reconcilers, os.Stdin, os.Stdout)
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: webhook.NewServer(o),

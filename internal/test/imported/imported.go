@@ -133,11 +133,11 @@ func clusterAPISpec(kind, name, namespace string) (map[string]any, bool) {
 	case "AWSManagedControlPlane":
 		return map[string]any{
 			"eksClusterName": ClusterName, "region": "eu-central-1",
-			"identityRef": map[string]any{"kind": "AWSClusterRoleIdentity", "name": "refused"},
+			"identityRef": map[string]any{"kind": "AWSClusterStaticIdentity", "name": "refused"},
 		}, true
 	case "AzureManagedControlPlane":
 		return map[string]any{
-			"location": "westeurope", "resourceGroupName": "shop-group", "version": "v1.31.2",
+			"location": "westeurope", "resourceGroupName": "shop-group", "subscriptionID": "0", "version": "v1.31.2",
 			"identityRef": map[string]any{"kind": "AzureClusterIdentity", "name": "refused"},
 		}, true
 	case "AzureManagedMachinePool":
@@ -155,9 +155,12 @@ func clusterAPISpec(kind, name, namespace string) (map[string]any, bool) {
 			"sourceIdentityRef": map[string]any{"kind": "AWSClusterStaticIdentity", "name": "refused"},
 		}, true
 	case "AWSClusterStaticIdentity":
-		return map[string]any{"secretRef": "refused"}, true
+		return map[string]any{"secretRef": name}, true
 	case "AzureClusterIdentity":
-		return map[string]any{"type": "WorkloadIdentity", "tenantID": "refused", "clientID": "refused"}, true
+		return map[string]any{
+			"type": "ServicePrincipal", "tenantID": "refused", "clientID": "refused",
+			"clientSecret": map[string]any{"name": name, "namespace": namespace},
+		}, true
 	}
 	return nil, false
 }
