@@ -12,4 +12,4 @@ export MASTHEAD_WEBHOOKS=$PWD/bin/webhooks
 export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlplane}
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 go test ./pkg/controllers/importer -count=1 -timeout 40m
-go test -C test ./takeover -run TestProviders -count=1 -timeout 40m
+go -C test test ./takeover -run TestProviders -count=1 -timeout 40m

@@ -164,8 +164,8 @@ func (r *Reconciler) getSchema(
 	return found, crd, err //nolint:wrapcheck // Each names the kind.
 }
 
-// mapping returns the resource of a kind, or errNotServed. The mapper may miss a kind whose version is new to its group:
-// what the CRD says counts. Plurals are regular.
+// mapping returns the resource of a kind, or errNotServed. The mapper may miss a kind whose version is new to its
+// group: what the CRD says counts. Plurals are regular.
 func (r *Reconciler) mapping(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	mapping, err := r.mapper.RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
