@@ -52,8 +52,8 @@ type ObservedCluster struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// creationTime is when the cloud created the cluster. One that was created at another time is another cluster, also
-	// with the same ID, and is not reflected. Only EKS shows it.
+	// creationTime is when the cluster was created: as EKS says, or with its namespace kube-system. One that was created
+	// at another time is another cluster, also with the same ID, and is not reflected.
 	// +optional
 	CreationTime *metav1.Time `json:"creationTime,omitempty"`
 

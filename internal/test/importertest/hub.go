@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// Reader is the ClusterRole of most credentials of imported clusters. It lists Nodes and writes nothing.
+	// Reader is the ClusterRole of most credentials of imported clusters. It lists Nodes, reads kube-system and writes nothing.
 	Reader = "import-reader"
 
 	// Admin is that of an administrator.
@@ -146,6 +146,7 @@ func (h *Hub) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 	}
 	reader := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: Reader}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
 	}}
 	if err := h.Client.Create(ctx, reader); err != nil {
 		return fmt.Errorf("cannot create a ClusterRole: %w", err)

@@ -43,6 +43,9 @@ func (r *kubeconfigs) access(ctx context.Context, s *scope, k kubeconfig) (res r
 		return res, err
 	}
 	answer.UID, answer.At, answer.Who = s.imp.UID, now, who
+	if answer.Created.IsZero() {
+		answer.Created = before.Created
+	}
 	if answer.Access.Reason == fleetv1alpha1.ReasonAccessUnknown {
 		answer.Failures = before.Failures + 1
 		if !answer.NodesKnown {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -250,6 +251,38 @@ func TestRecreatedClusterIsAnotherOne(t *testing.T) {
 	}
 	show("2024-05-03T09:12:44Z")
 	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+}
+
+func TestJudgeIdentity(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		beforeID string
+		before   time.Time
+		id       string
+		created  time.Time
+		want     bool
+		keeps    time.Time
+	}{
+		"First":         {id: "a", created: at, want: true, keeps: at},
+		"Same":          {beforeID: "a", before: at, id: "a", created: at, want: true, keeps: at},
+		"OtherCase":     {beforeID: "a", before: at, id: "A", created: at, want: true, keeps: at},
+		"Rounded":       {beforeID: "a", before: at, id: "a", created: at.Add(999 * time.Millisecond), want: true, keeps: at.Add(999 * time.Millisecond)},
+		"NothingKnown":  {beforeID: "a", id: "a", want: true},
+		"NotSaidNow":    {beforeID: "a", before: at, id: "a", want: true, keeps: at},
+		"SaidNow":       {beforeID: "a", id: "a", created: at, want: true, keeps: at},
+		"AnotherID":     {beforeID: "a", before: at, id: "b", created: at},
+		"CreatedAgain":  {beforeID: "a", before: at, id: "a", created: at.Add(time.Hour)},
+		"CreatedBefore": {beforeID: "a", before: at, id: "a", created: at.Add(-time.Hour)},
+	} {
+		observed := &fleetv1alpha1.ObservedCluster{ID: tc.beforeID}
+		if !tc.before.IsZero() {
+			observed.CreationTime = &metav1.Time{Time: tc.before}
+		}
+		facts := &reflection.Facts{ID: tc.id, Created: tc.created}
+		if err := judgeIdentity(observed, facts); isProblem(err) == tc.want || tc.want && !facts.Created.Equal(tc.keeps) {
+			t.Errorf("%s: want the same cluster: %v, created at %s; got %v, %s", name, tc.want, tc.keeps, err, facts.Created)
+		}
+	}
 }
 
 // TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, which have two different provider

@@ -66,6 +66,10 @@ func (w *world) live(t *testing.T, l life) {
 		return containsAll(all, append(of(l.pools[0]), of(l.pools[1])...)), fmt.Sprint(all)
 	})
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	importertest.Eventually(t, "it is known when the cluster was created", func() (bool, string) {
+		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		return err == nil && (imp.Spec.EKS != nil || imp.Status.Observed.CreationTime != nil), fmt.Sprint(err)
+	})
 	w.CheckPausedAndObserving(t, imp)
 	w.credentialsRotate(t, l)
 	w.changesAreReflected(t, l)

@@ -216,15 +216,13 @@ func (r *Reconciler) read(s *scope, obs observation) (_ observation, res result,
 	if err != nil {
 		return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "The observed cluster is not reflected: %s", err)
 	}
-	if before := s.imp.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, cut(facts.ID, maxID)) {
-		return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
-			"The observed cluster is not reflected: it is not the one that was imported, whose ID is %q", before.ID)
+	if s.wanted.Cloud != reflection.EKS { // The others do not say it.
+		facts.Created = r.kubeconfigs.clusters.Last(s.key(), s.imp.UID).Created
 	}
-	if before := s.imp.Status.Observed; before != nil && before.CreationTime != nil && !facts.Created.IsZero() &&
-		before.CreationTime.Sub(facts.Created).Abs() > time.Second {
-		return obs, res, stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
-			"The observed cluster is not reflected: it was created at %s, and the one that was imported at %s",
-			facts.Created.Format(time.RFC3339), before.CreationTime.UTC().Format(time.RFC3339))
+	if before := s.imp.Status.Observed; before != nil {
+		if err := judgeIdentity(before, &facts); err != nil {
+			return obs, res, err
+		}
 	}
 	obs.facts = &facts
 	if res, err = judgeTags(s.imp.Spec, facts); err == nil {
@@ -236,6 +234,27 @@ func (r *Reconciler) read(s *scope, obs observation) (_ observation, res result,
 		obs.mayWrite = false
 	}
 	return obs, res, err
+}
+
+// judgeIdentity stops at another cluster than the one that was imported, and keeps when that was created if nothing says
+// it now.
+func judgeIdentity(before *fleetv1alpha1.ObservedCluster, f *reflection.Facts) error {
+	if before.ID != "" && !strings.EqualFold(before.ID, cut(f.ID, maxID)) {
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+			"The observed cluster is not reflected: it is not the one that was imported, whose ID is %q", before.ID)
+	}
+	if before.CreationTime == nil {
+		return nil
+	}
+	if f.Created.IsZero() {
+		f.Created = before.CreationTime.Time
+	}
+	if before.CreationTime.Sub(f.Created).Abs() > time.Second {
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+			"The observed cluster is not reflected: it was created at %s, and the one that was imported at %s",
+			f.Created.Format(time.RFC3339), before.CreationTime.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // judgeTags stops at the tag of a provider of Cluster API, unless the spec acknowledges it. Other tags only say who

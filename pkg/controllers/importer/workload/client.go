@@ -56,7 +56,8 @@ var (
 	errBroken     = errors.New("the API server's answer is incomplete, or there is no memory for it now")
 )
 
-// Client queries an imported cluster. It can list Nodes, review rights and request a token, and nothing else.
+// Client queries an imported cluster. It can list Nodes, review rights, read when the cluster was created and request a
+// token, and nothing else.
 type Client struct {
 	client *http.Client
 	base   *http.Transport
@@ -236,6 +237,19 @@ func (w *Client) access(ctx context.Context) metav1.Condition {
 		return of(metav1.ConditionFalse, fleetv1alpha1.ReasonAccessNone, "The credentials may not list the Nodes of the cluster")
 	}
 	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, but not write")
+}
+
+// created is when the cluster was created: with its namespace kube-system. It is zero if that cannot be read.
+func (w *Client) created(ctx context.Context) time.Time {
+	var namespace struct {
+		Metadata struct {
+			CreationTimestamp metav1.Time `json:"creationTimestamp"`
+		} `json:"metadata"`
+	}
+	if err := w.request(ctx, http.MethodGet, "/api/v1/namespaces/"+metav1.NamespaceSystem, nil, &namespace, maxReview); err != nil {
+		return time.Time{}
+	}
+	return namespace.Metadata.CreationTimestamp.Time
 }
 
 // nodePage is the decoded part of a page of Nodes.

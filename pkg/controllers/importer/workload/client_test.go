@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +55,24 @@ func always(text string) http.HandlerFunc {
 // items is a page of n Nodes.
 func items(n int, item string) string {
 	return `{"items":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`
+}
+
+func TestCreated(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"}}`: "2026-01-02T03:04:05Z",
+		`{"metadata":{"creationTimestamp":"yesterday"}}`:            "",
+		`{"metadata":{"creationTimestamp":null}}`:                   "",
+		`{"metadata":{}}`:                                           "",
+		`[]`:                                                        "",
+	} {
+		got := ""
+		if at := newWorkload(t, always(answer)).created(t.Context()); !at.IsZero() {
+			got = at.UTC().Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%s: want %q, got %q", answer, want, got)
+		}
+	}
 }
 
 // TestAnswersOfAnImportedClusterAreBounded: an imported cluster belongs to another owner. None of its answers takes

@@ -37,6 +37,8 @@ type Answer struct {
 	Nodes      []reflection.Node
 	NodesKnown bool
 	Access     metav1.Condition
+	// Created is when the cluster was created; zero if it does not say so.
+	Created time.Time
 	// Unauthenticated means that the cluster does not accept the credentials.
 	Unauthenticated bool
 	// Failures is how often in a row querying the cluster failed.
@@ -151,6 +153,7 @@ func (c *Clusters) Ask(ctx context.Context, namespace string, kubeconfig []byte,
 	if answer.Access.Reason != fleetv1alpha1.ReasonAccessNone && answer.Access.Reason != fleetv1alpha1.ReasonAccessUnknown {
 		answer.Nodes, err = w.nodes(ctx)
 		answer.NodesKnown = err == nil
+		answer.Created = w.created(ctx)
 	}
 	return answer, nil
 }
