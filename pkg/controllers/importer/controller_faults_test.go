@@ -4,6 +4,7 @@
 package importer
 
 import (
+	"context"
 	"errors"
 	"path"
 	"slices"
@@ -55,6 +56,17 @@ func (f *hubFaults) hide(kind reflection.Kind) {
 }
 
 func (f *hubFaults) hideKind(gk schema.GroupKind) { f.hidden = append(f.hidden, gk) }
+
+// get has no CRD of a hidden kind.
+func (f *hubFaults) get(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	for _, gk := range f.hidden {
+		resource, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
+		if o.GetObjectKind().GroupVersionKind().Kind == "CustomResourceDefinition" && key.Name == resource.GroupResource().String() {
+			return apierrors.NewNotFound(apiextensionsv1.Resource("customresourcedefinitions"), key.Name)
+		}
+	}
+	return c.Get(ctx, key, o, opts...)
+}
 
 // createObjects is the right that the manager has with config/imports only, for every cloud.
 const createObjects = "create clusterimports/objects.fleet.masthead.dev"

@@ -121,7 +121,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofHub := &hubObjects{hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c}
+	ofHub := &hubObjects{hub: interceptor.NewClient(h.c, h.funcs()), live: interceptor.NewClient(h.c, interceptor.Funcs{Get: h.hub.get}), owned: h.c}
 	h.r = &Reconciler{
 		hubObjects: ofHub, mapper: faultyMapper{mapper, &h.hub}, recorder: events.NewFakeRecorder(1000), clock: clock,
 		watch: noWatch, watched: kindsOfEKS, members: h.c, watchMembers: noWatch,

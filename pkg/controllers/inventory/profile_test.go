@@ -346,7 +346,7 @@ func TestParsePin(t *testing.T) {
 		"Connected": {
 			reason:  "A cluster that was connected is pinned to what it led to.",
 			profile: published(),
-			want:    connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster, Class: "default"},
+			want:    connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster, Reason: fleetv1alpha1.ReasonConnected, Class: "default"},
 			wantOK:  true,
 		},
 		"ClassFull": {
@@ -354,7 +354,7 @@ func TestParsePin(t *testing.T) {
 			profile: published(func(p *inventoryv1alpha1.ClusterProfile) {
 				p.Status.Conditions = []metav1.Condition{{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonClassFull}}
 			}),
-			want:   connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster},
+			want:   connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster, Reason: fleetv1alpha1.ReasonClassFull},
 			wantOK: true,
 		},
 		"NeverConnected": {
