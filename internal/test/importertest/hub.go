@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	// Reader is the ClusterRole of most credentials of imported clusters. It lists Nodes, reads kube-system and writes nothing.
+	// Reader is the ClusterRole of most credentials of imported clusters. It lists Nodes, reads kube-system and writes
+	// nothing.
 	Reader = "import-reader"
 
 	// Admin is that of an administrator.

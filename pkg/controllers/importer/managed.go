@@ -236,8 +236,8 @@ func (r *Reconciler) read(s *scope, obs observation) (_ observation, res result,
 	return obs, res, err
 }
 
-// judgeIdentity stops at another cluster than the one that was imported, and keeps when that was created if nothing says
-// it now.
+// judgeIdentity stops at another cluster than the one that was imported, and keeps when that was created if nothing
+// says it now.
 func judgeIdentity(before *fleetv1alpha1.ObservedCluster, f *reflection.Facts) error {
 	if before.ID != "" && !strings.EqualFold(before.ID, cut(f.ID, maxID)) {
 		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
