@@ -35,7 +35,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 		writes int
 	}{
 		"BeforeTheFirstAdoption": {
-			reason: "The existence of the Application was just checked.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
+			reason: "The status was just written.", method: http.MethodPatch, upTo: "/applications/shop/status", say: observeOnly,
 		},
 		"BetweenAdoptions": {
 			reason: "One was written already.", method: http.MethodPatch, upTo: "/configmaps/", say: observeOnly, writes: 1,
@@ -50,7 +50,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 			},
 		},
 		"Consent": {
-			reason: "What is discovered may not be owned any more.", method: http.MethodGet, upTo: "/applications/shop",
+			reason: "What is discovered may not be owned any more.", method: http.MethodPatch, upTo: "/applications/shop/status",
 			before: func(s *fleetv1alpha1.ApplicationsSpec) {
 				s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 			},
@@ -96,7 +96,14 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 					tc.change(app)
 				}
 			})
-			<-reached
+			f.Within("the request is answered", func() error {
+				select {
+				case <-reached:
+					return nil
+				default:
+					return errors.New("it was not sent")
+				}
+			})
 			f.comesToSay(tc.say)
 			release()
 			f.WaitForIdle()
