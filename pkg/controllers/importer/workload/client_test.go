@@ -62,8 +62,8 @@ func TestCreated(t *testing.T) {
 		`{"metadata":{"creationTimestamp":"2026-01-02T03:04:05Z"}}`: "2026-01-02T03:04:05Z",
 		`{"metadata":{"creationTimestamp":"yesterday"}}`:            "",
 		`{"metadata":{"creationTimestamp":null}}`:                   "",
-		`{"metadata":{}}`:                                           "",
-		`[]`:                                                        "",
+		`{"metadata":{}}`: "",
+		`[]`:              "",
 	} {
 		got := ""
 		if at := newWorkload(t, always(answer)).created(t.Context()); !at.IsZero() {
