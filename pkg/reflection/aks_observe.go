@@ -36,7 +36,6 @@ func aksCloud() cloud {
 		// With it, clusterctl move announces a deletion. Without it, the last pool in System mode outlives the Cluster.
 		removal: map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
 		reflected: reflectedKinds{
-			version:  "v1beta1",
 			identity: infrastructure("AzureClusterIdentity"), infraCluster: infrastructure("AzureManagedCluster"),
 			controlPlane: infrastructure("AzureManagedControlPlane"), infraPool: infrastructure("AzureManagedMachinePool"),
 		},

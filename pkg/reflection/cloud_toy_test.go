@@ -26,7 +26,6 @@ func toyCloud() cloud {
 		kinds:      []Kind{ToyCluster},
 		placeField: "location", idField: "uuid", listsPools: true,
 		reflected: reflectedKinds{
-			version:      "v1",
 			infraCluster: infrastructure("ToyCluster"), controlPlane: infrastructure("ToyControlPlane"),
 			infraPool: infrastructure("ToyMachinePool"),
 		},

@@ -54,19 +54,6 @@ func CoreKinds() []schema.GroupKind {
 	return []schema.GroupKind{clusterKind, machinePoolKind}
 }
 
-// knownVersion is the version of a kind that imports use if they find no reason for another.
-func knownVersion(kind schema.GroupKind) string {
-	for _, c := range clouds {
-		if slices.Contains(ProviderKinds(c.name), kind) {
-			return c.reflected.version
-		}
-	}
-	if slices.Contains(CoreKinds(), kind) {
-		return clusterv1.GroupVersion.Version
-	}
-	return "v1beta1"
-}
-
 // PlaceField is the field of forProvider that names the place of a cloud's cluster.
 func PlaceField(name Cloud) string { return findCloud(name).placeField }
 

@@ -50,7 +50,6 @@ func eksCloud() cloud {
 		placeField: "region", idField: "arn", // The id is the name.
 		writesNothing: EKSClusterAuth,
 		reflected: reflectedKinds{
-			version:  "v1beta2",
 			identity: infrastructure("AWSClusterStaticIdentity"), infraCluster: infrastructure("AWSManagedCluster"),
 			controlPlane: schema.GroupKind{Group: groupControlPlane, Kind: "AWSManagedControlPlane"},
 			infraPool:    infrastructure("AWSManagedMachinePool"),

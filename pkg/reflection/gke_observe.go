@@ -29,7 +29,6 @@ func gkeCloud() cloud {
 		kinds:      []Kind{GKECluster},
 		placeField: "location", idField: "id", listsPools: true,
 		reflected: reflectedKinds{
-			version:      "v1beta1",
 			infraCluster: infrastructure("GCPManagedCluster"),
 			controlPlane: infrastructure("GCPManagedControlPlane"), infraPool: infrastructure("GCPManagedMachinePool"),
 		},

@@ -39,8 +39,6 @@ func (k Kind) String() string { return k.Legacy().String() }
 // reflectedKinds are the kinds of one Cluster API provider. A provider without kinds of identities refers to Secrets.
 type reflectedKinds struct {
 	identity, infraCluster, controlPlane, infraPool schema.GroupKind
-	// version is that of CRDs without a label for a contract.
-	version string
 }
 
 // infrastructure is a kind of the group in which Cluster API's providers have theirs.

@@ -152,7 +152,7 @@ func statusVersion(version string) string {
 func (r *reflector) newObject(kind schema.GroupKind, namespace, name string) (*builder, error) {
 	s, served := r.schemas[kind]
 	if !served {
-		return nil, &NotServedError{Kind: kind}
+		return nil, &NotServedError{Kind: kind, Reason: "it has not been looked up"}
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(r.schemas.Kind(kind))

@@ -64,15 +64,17 @@ func NewSchema(crd *apiextensionsv1.CustomResourceDefinition) (Schema, error) {
 // contracts are those of Cluster API that reflections fulfil, the newest first.
 var contracts = []string{"v1beta2", "v1beta1"}
 
+// managedVersion is the version of managed resources that all Crossplane providers serve.
+const managedVersion = "v1beta1"
+
 // contractLabel tells the label for a contract from the others of Cluster API.
 var contractLabel = regexp.MustCompile(`^cluster\.x-k8s\.io/v[0-9]`)
 
 // chooseVersion chooses the version of a kind, and says where it comes from in case that it is not served. Cluster API
 // itself uses the newest that a label names for the newest contract, so no other is taken then.
 func chooseVersion(kind schema.GroupKind, labels map[string]string, served []string) (name, reason string) {
-	known := knownVersion(kind)
 	if kind.Group == clusterv1.GroupVersion.Group {
-		return known, "Masthead writes version " + known
+		return clusterv1.GroupVersion.Version, "Masthead writes version " + clusterv1.GroupVersion.Version
 	}
 	for _, contract := range contracts {
 		label := clusterv1.GroupVersion.Group + "/" + contract
@@ -85,10 +87,14 @@ func chooseVersion(kind schema.GroupKind, labels map[string]string, served []str
 			return "", "the labels of its CRD name no version for the contracts " + strings.Join(contracts, " and ")
 		}
 	}
-	if len(served) > 0 && !slices.Contains(served, known) {
+	switch {
+	case len(served) == 0:
+		return "", "its CRD serves no version"
+	case strings.HasSuffix(kind.Group, ".upbound.io") && slices.Contains(served, managedVersion):
+		return managedVersion, ""
+	default:
 		return newest(served), ""
 	}
-	return known, "its CRD serves no version"
 }
 
 // newest is the first version by the priority that Kubernetes gives them.
@@ -104,7 +110,7 @@ type NotServedError struct {
 
 // Error implements error.
 func (e *NotServedError) Error() string {
-	return strings.TrimSuffix(fmt.Sprintf("the hub does not serve %s as it is needed: %s", e.Kind, e.Reason), ": ")
+	return fmt.Sprintf("the hub does not serve %s as it is needed: %s", e.Kind, e.Reason)
 }
 
 // at is the schema of a field, or nil.

@@ -19,7 +19,6 @@ func TestChosenVersion(t *testing.T) {
 	t.Parallel()
 	const v1beta1, v1beta2 = "cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"
 	azure := schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "AzureManagedControlPlane"}
-	aws := schema.GroupKind{Group: "controlplane.cluster.x-k8s.io", Kind: "AWSManagedControlPlane"}
 	identity := schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "AWSClusterStaticIdentity"}
 	cluster := schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 	managed := reflection.GKECluster.Legacy()
@@ -38,10 +37,9 @@ func TestChosenVersion(t *testing.T) {
 		"SeveralVersions":           {azure, []string{v1beta1 + "=v1alpha4_v1beta10_v1beta9"}, []string{"v1beta9", "v1beta10", "v1"}, "v1beta10", ""},
 		"Stable":                    {azure, []string{v1beta2 + "=v1_v1beta9"}, []string{"v1beta9", "v1"}, "v1", ""},
 		"UnknownContractToo":        {azure, []string{"cluster.x-k8s.io/v1=v1", v1beta2 + "=v1beta2"}, []string{"v1beta2", "v1"}, "v1beta2", ""},
-		"OtherLabels":               {azure, []string{"cluster.x-k8s.io/provider=infrastructure-azure"}, []string{"v1beta1", "v1"}, "v1beta1", ""},
+		"OtherLabels":               {azure, []string{"cluster.x-k8s.io/provider=infrastructure-azure"}, []string{"v1beta1", "v1"}, "v1", ""},
 		"Identity":                  {identity, []string{v1beta1 + "=v1beta1_v1beta2"}, []string{"v1beta1", "v1beta2"}, "v1beta2", ""},
-		"NoLabel":                   {azure, nil, []string{"v1beta2", "v1beta1", "v1"}, "v1beta1", ""},
-		"NoLabelOfAWS":              {aws, nil, []string{"v1beta2", "v1beta1", "v1"}, "v1beta2", ""},
+		"NoLabel":                   {azure, nil, []string{"v1beta2", "v1beta1", "v1"}, "v1", ""},
 		"NoLabelAndNotServed":       {azure, nil, []string{"!v1beta1", "v1alpha1", "v1beta3", "v1beta2"}, "v1beta3", ""},
 		"Managed":                   {managed, nil, []string{"v1beta1", "v1beta2"}, "v1beta1", ""},
 		"ManagedOfGoogle3":          {managed, nil, []string{"v1beta2"}, "v1beta2", ""},
@@ -61,7 +59,7 @@ func TestChosenVersion(t *testing.T) {
 		"NothingServedOfCore":       {cluster, nil, nil, "", "Masthead writes version v1beta2"},
 		"NothingServedWithALabel":   {azure, []string{v1beta1 + "=v1beta1"}, nil, "", `names "v1beta1"`},
 		"NothingServedOfManaged":    {managed, nil, []string{"!v1beta1"}, "", "its CRD serves no version"},
-		"LabelOfAnotherGroup":       {azure, []string{"infrastructure.cluster.x-k8s.io/v1beta2=v1"}, []string{"v1beta1", "v1"}, "v1beta1", ""},
+		"LabelOfAnotherGroup":       {azure, []string{"infrastructure.cluster.x-k8s.io/v1beta2=v1"}, []string{"v1beta1", "v1"}, "v1", ""},
 		"VersionsThatAreNone":       {azure, nil, []string{"zeta", "alpha"}, "alpha", ""},
 		"VersionsThatAreNoneToo":    {azure, []string{v1beta1 + "=zeta_alpha"}, []string{"zeta", "alpha"}, "alpha", ""},
 		"NoneBesideOne":             {azure, nil, []string{"zeta", "v1alpha1"}, "v1alpha1", ""},

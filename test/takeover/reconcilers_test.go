@@ -4,19 +4,19 @@
 package takeover_test
 
 import (
-	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/internal/test/importertest"
 )
 
 // reconcilers is a program of hack/webhooks that reconciles with the provider's own code.
@@ -28,20 +28,18 @@ type reconcilers struct {
 // startReconcilers starts the program of a provider, or returns nil if make webhooks has built none.
 func startReconcilers(t *testing.T, e emulator) *reconcilers {
 	t.Helper()
-	folder := os.Getenv("MASTHEAD_WEBHOOKS")
-	if folder == "" {
-		return nil
-	}
-	program, path := filepath.Join(folder, strings.ToLower(e.name)), filepath.Join(t.TempDir(), "kubeconfig")
-	info, err := buildinfo.ReadFile(program)
+	built, err := importertest.WebhookVersions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool {
-		return strings.Contains(m.Path, "/cluster-api-provider-") && m.Version == e.version
-	}) {
-		t.Fatalf("%s is not of version %s, which the table of TestProviders names", program, e.version)
+	if len(built) == 0 {
+		return nil
 	}
+	name := strings.ToLower(e.name)
+	if built[name] != e.version {
+		t.Fatalf("%s is of version %s, and the table of TestProviders names %s", name, built[name], e.version)
+	}
+	program, path := filepath.Join(os.Getenv(importertest.WebhooksEnv), name), filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
-// webhooksEnv names the folder of the programs that make webhooks builds.
-const webhooksEnv = "MASTHEAD_WEBHOOKS"
+// WebhooksEnv names the folder of the programs that make webhooks builds.
+const WebhooksEnv = "MASTHEAD_WEBHOOKS"
 
 // refuse makes the hub refuse what the webhooks of Cluster API's providers refuse.
 func (h *Hub) refuse(ctx context.Context, kubeconfig []byte) (err error) {
@@ -47,7 +47,7 @@ type Webhooks []*webhookProgram
 // StartWebhooks installs the webhooks in a hub. There are none if the variable MASTHEAD_WEBHOOKS names no folder. Those
 // that it returns with an error must be stopped, too.
 func StartWebhooks(ctx context.Context, hub *rest.Config, kubeconfig []byte) (webhooks Webhooks, err error) {
-	folder := os.Getenv(webhooksEnv)
+	folder := os.Getenv(WebhooksEnv)
 	if folder == "" {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (webhooks Webhooks) Stop() error {
 // WebhookVersions are the versions of the providers whose webhooks hubs have, by the name of their program. They are
 // empty where policies stand for them.
 func WebhookVersions(ctx context.Context) (map[string]string, error) {
-	versions, folder := map[string]string{}, os.Getenv(webhooksEnv)
+	versions, folder := map[string]string{}, os.Getenv(WebhooksEnv)
 	if folder == "" {
 		return versions, nil
 	}

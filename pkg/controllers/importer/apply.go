@@ -122,8 +122,8 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 	return want, nil
 }
 
-// takeFields lets an apply remove what is wanted no longer: the create recorded the fields under an update of our field
-// manager, and earlier writes under a version that the kind may have no more.
+// takeFields lets an apply remove what is no longer wanted: the create recorded the fields under an update of our field
+// manager, and earlier writes in a version that may not be served any more.
 func (h *hubObjects) takeFields(ctx context.Context, live *unstructured.Unstructured) error {
 	taken := live.DeepCopy()
 	fields := taken.GetManagedFields()

@@ -226,7 +226,7 @@ func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: ownership.ImportNamedBy(o)}}
 }
 
-// ensure watches a kind in a version, and in no other: it may not be served any more.
+// ensure watches a kind in one version, and stops watching it in another, which may not be served any more.
 func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -251,7 +251,7 @@ func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error
 	object = &unstructured.Unstructured{}
 	object.SetGroupVersionKind(before)
 	if err := w.cache.RemoveInformer(ctx, object); err != nil {
-		return fmt.Errorf("cannot stop to watch %s: %w", before, err)
+		return fmt.Errorf("cannot stop watching %s: %w", before, err)
 	}
 	return nil
 }

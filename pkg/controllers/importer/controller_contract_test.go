@@ -4,6 +4,7 @@
 package importer_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
 	"github.com/masthead-dev/masthead/internal/test/importertest"
 	"github.com/masthead-dev/masthead/internal/test/providercrds"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -122,6 +125,70 @@ func TestUpgradeOfClusterAPIProviders(t *testing.T) {
 	}
 	u.removeKinds(t, reflection.GKE)
 	u.unimport(t, imports[reflection.GKE])
+}
+
+// TestKindWhoseVersionIsNewToItsGroup finds the kind of a provider that was installed later than others of its group.
+func TestKindWhoseVersionIsNewToItsGroup(t *testing.T) {
+	t.Parallel()
+	w := modern(t)
+	hub, err := client.New(w.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := importer.NewStarts(importer.Options{}).Start(hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := func(name string) schema.GroupKind { return schema.GroupKind{Group: "late.example.org", Kind: name} }
+	install := func(name, version string) {
+		crd := unstructuredCRD(t, minimalCRD(kind(name), version))
+		if err := hub.Create(t.Context(), crd); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := hub.Delete(context.WithoutCancel(t.Context()), crd); err != nil {
+				t.Error(err)
+			}
+		})
+		importertest.Eventually(t, name+" is served", func() (bool, string) {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: kind(name).Group, Version: version, Kind: name + "List"})
+			other, err := client.New(w.Config, client.Options{}) // Its mapper knows nothing.
+			if err == nil {
+				err = other.List(t.Context(), list)
+			}
+			return err == nil, fmt.Sprint(err)
+		})
+	}
+	install("Early", "v1beta2")
+	if err := r.FindKind(t.Context(), kind("Early")); err != nil {
+		t.Fatal(err)
+	}
+	install("Late", "v1beta1")
+	if _, err := hub.RESTMapper().RESTMapping(kind("Late")); !meta.IsNoMatchError(err) {
+		t.Errorf("the mapper finds the kind without help: %v", err)
+	}
+	if err := r.FindKind(t.Context(), kind("Late")); err != nil {
+		t.Error(err)
+	}
+	if err := r.FindKind(t.Context(), kind("Never")); !importer.IsNotServed(err) {
+		t.Errorf("a kind without a CRD: %v", err)
+	}
+}
+
+func minimalCRD(kind schema.GroupKind, version string) *apiextensionsv1.CustomResourceDefinition {
+	plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(version))
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural.GroupResource().String()},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural.Resource, Kind: kind.Kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
 }
 
 // upgrade is a world whose CRDs change.

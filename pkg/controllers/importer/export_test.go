@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -73,3 +74,12 @@ func (u unindexed) List(ctx context.Context, list client.ObjectList, opts ...cli
 	}
 	return nil
 }
+
+// FindKind returns an error if the hub does not serve a kind.
+func (r *Reconciler) FindKind(ctx context.Context, kind schema.GroupKind) error {
+	_, err := r.mapping(ctx, kind)
+	return err
+}
+
+// IsNotServed reports whether it is that error.
+func IsNotServed(err error) bool { return errors.Is(err, errNotServed) }

@@ -82,7 +82,7 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 			}
 			return err
 		})
-		if err != nil && !isUnreachable(err) {
+		if err != nil && !excludesObjects(err) {
 			return nil, err
 		}
 	}
@@ -109,8 +109,8 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// isUnreachable reports whether imports cannot have created objects of a kind.
-func isUnreachable(err error) bool {
+// excludesObjects reports whether an error says that imports cannot have created objects of a kind.
+func excludesObjects(err error) bool {
 	_, unserved := errors.AsType[*reflection.NotServedError](err)
 	return unserved || errors.Is(err, errNotServed) || apierrors.IsForbidden(err)
 }

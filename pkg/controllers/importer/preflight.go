@@ -33,7 +33,11 @@ func (r *Reconciler) preflight(ctx context.Context, s *scope) (hub capabilities,
 		return hub, res, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}
 	if hub.cloudKinds = r.kinds.get(s.wanted.Cloud); hub.cloudKinds == nil {
-		if hub.cloudKinds, err = r.observeKinds(ctx, s.wanted.Cloud); err != nil {
+		hub.cloudKinds, err = r.observeKinds(ctx, s.wanted.Cloud)
+		if unserved, ok := errors.AsType[*reflection.NotServedError](err); ok {
+			err = stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "%s", unserved)
+		}
+		if err != nil {
 			return hub, res, err
 		}
 		r.kinds.put(s.wanted.Cloud, hub.cloudKinds)
@@ -147,21 +151,20 @@ var errNotServed = errors.New("the hub does not serve the kind")
 // are large, and users decide how often an import is reconciled.
 func (r *Reconciler) getSchema(
 	ctx context.Context, kind schema.GroupKind,
-) (found reflection.Schema, crd *apiextensionsv1.CustomResourceDefinition, err error) {
+) (reflection.Schema, *apiextensionsv1.CustomResourceDefinition, error) {
 	mapping, err := r.mapping(ctx, kind)
-	if err == nil {
-		err = r.mayMake(ctx, mapping.Resource.GroupResource())
+	if err != nil {
+		return reflection.Schema{}, nil, err
 	}
-	if err == nil {
-		crd, err = r.getCRD(ctx, mapping.Resource.GroupResource())
+	if err := r.mayMake(ctx, mapping.Resource.GroupResource()); err != nil {
+		return reflection.Schema{}, nil, err
 	}
-	if err == nil {
-		found, err = reflection.NewSchema(crd)
+	crd, err := r.getCRD(ctx, mapping.Resource.GroupResource())
+	if err != nil {
+		return reflection.Schema{}, nil, err
 	}
-	if _, ok := errors.AsType[*reflection.NotServedError](err); ok {
-		err = stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "%s", err)
-	}
-	return found, crd, err //nolint:wrapcheck // Each names the kind.
+	found, err := reflection.NewSchema(crd)
+	return found, crd, err //nolint:wrapcheck // It names the kind.
 }
 
 // mapping returns the resource of a kind, or errNotServed. The mapper may miss a kind whose version is new to its
@@ -211,7 +214,7 @@ func (h *hubObjects) getCRD(ctx context.Context, resource schema.GroupResource) 
 }
 
 // whereServed reads objects of a kind in a version that the hub serves, no matter which, or returns errNotServed. The
-// mapper keeps versions that are served no longer: what is not found there may exist.
+// mapper keeps versions that are no longer served: what is not found there may exist.
 func (r *Reconciler) whereServed(ctx context.Context, kind schema.GroupKind, read func(schema.GroupVersionKind) error) error {
 	mapping, err := r.mapping(ctx, kind)
 	if err != nil {

@@ -473,7 +473,6 @@ func TestRestartIsNoNews(t *testing.T) {
 	src := newFakeSource()
 	silent := connectiontest.BlackHole(t)
 	src.set("same", f.kubeconfig(t, s.token(t)))
-	src.set("down", connectiontest.Kubeconfig(t, silent, nil, "x"))
 	src.set("gone", connectiontest.Kubeconfig(t, silent, nil, "x"))
 	src.set("another", connectiontest.Kubeconfig(t, silent, nil, "x"))
 	pin := func(name, uid, reason string) Pin {
@@ -484,14 +483,13 @@ func TestRestartIsNoNews(t *testing.T) {
 		o.ProbeTimeout = 2 * time.Second
 		o.Pins = pins{
 			clusterName("same"): pin("same", s.uid, fleetv1alpha1.ReasonConnected),
-			clusterName("down"): pin("down", uid+"0", fleetv1alpha1.ReasonDialError),
 			clusterName("gone"): pin("gone", uid+"1", fleetv1alpha1.ReasonConnected),
 			// The pin is of an earlier object of the name.
 			clusterName("another"): pin("earlier", uid+"2", fleetv1alpha1.ReasonDialError),
 		}
 	})
 	h.waitFor(t, "same", StateConnected, fleetv1alpha1.ReasonConnected)
-	for _, name := range []string{"down", "gone", "another"} {
+	for _, name := range []string{"gone", "another"} {
 		h.waitFor(t, name, StateBackoff, fleetv1alpha1.ReasonDialError)
 	}
 	f.setHang(true)
