@@ -137,7 +137,7 @@ func startWorkload(t *testing.T) (client.Client, *rest.Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = env.Stop() })
-	config, err := env.Start()
+	config, err := testenv.Start(env)
 	if err != nil {
 		t.Fatalf("cannot start the API server of the workload cluster: %v", err)
 	}

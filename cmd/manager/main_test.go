@@ -67,7 +67,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left running.
-	admin, err := env.Start()
+	admin, err := testenv.Start(env)
 	if err != nil {
 		t.Fatalf("cannot start the API server: %v", err)
 	}

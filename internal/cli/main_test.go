@@ -106,7 +106,7 @@ func startServer(f *testFleet, name string, crds ...string) (client.Client, erro
 		return nil, err
 	}
 	servers = append(servers, env)
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the API server %s: %w", name, err)
 	}

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 func runWithServer(m *testing.M) int {
 	env, err := testenv.New()
 	if err == nil {
-		config, err = env.Start()
+		config, err = testenv.Start(env)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)

@@ -57,7 +57,7 @@ func (p *controlPlane) start(t *testing.T) *rest.Config {
 	t.Helper()
 	p.once.Do(func() {
 		if p.env, p.err = testenv.New(); p.err == nil { // TestMain also stops what a failed start has left.
-			p.cfg, p.err = p.env.Start()
+			p.cfg, p.err = testenv.Start(p.env)
 		}
 	})
 	if p.err != nil {

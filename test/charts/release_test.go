@@ -54,7 +54,7 @@ func startHub(t *testing.T) hub {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
-	config, err := env.Start()
+	config, err := testenv.Start(env)
 	if err != nil {
 		t.Fatalf("cannot start the API server: %v", err)
 	}

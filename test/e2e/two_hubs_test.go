@@ -47,7 +47,7 @@ func startSecondHub(ctx context.Context) *secondHub {
 		filepath.Join(clusterAPI, "cluster.x-k8s.io_clusters.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
-	config, err := env.Start()
+	config, err := testenv.Start(env)
 	Expect(err).NotTo(HaveOccurred())
 
 	scheme := runtime.NewScheme()

@@ -117,7 +117,7 @@ func (m *machine) start(t *testing.T, prompts ...string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = env.Stop() }) // This also stops what a failed start has left.
-	if _, err := env.Start(); err != nil {
+	if _, err := testenv.Start(env); err != nil {
 		t.Fatalf("cannot start the API server: %v", err)
 	}
 	admin, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)

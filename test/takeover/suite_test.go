@@ -64,7 +64,7 @@ func run(m *testing.M) int {
 	}
 	env.CRDInstallOptions.CRDs = crds
 	defer func() { _ = env.Stop() }()
-	if config, err = env.Start(); err != nil {
+	if config, err = testenv.Start(env); err != nil {
 		return fail(err)
 	}
 	config.QPS, kubeconfig = -1, env.KubeConfig

@@ -45,7 +45,7 @@ func TestDefinitionInstallsWithEveryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		t.Fatal(err)
 	}

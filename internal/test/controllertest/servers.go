@@ -40,7 +40,7 @@ func (s *Servers) Start(crds ...string) (*envtest.Environment, error) {
 	s.mu.Lock()
 	s.started = append(s.started, env)
 	s.mu.Unlock()
-	if _, err := env.Start(); err != nil {
+	if _, err := testenv.Start(env); err != nil {
 		return nil, fmt.Errorf("cannot start an API server: %w", err)
 	}
 	return env, nil

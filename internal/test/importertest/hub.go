@@ -88,7 +88,7 @@ func Start(ctx context.Context, kinds []schema.GroupKind) (hub *Hub, err error) 
 			_ = errors.Join(h.webhooks.Stop(), env.Stop())
 		}
 	}()
-	if h.Config, err = env.Start(); err != nil {
+	if h.Config, err = testenv.Start(env); err != nil {
 		return nil, fmt.Errorf("cannot start the hub: %w", err)
 	}
 	h.Config.QPS = -1

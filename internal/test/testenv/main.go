@@ -22,7 +22,7 @@ func Run(m *testing.M, add func(*runtime.Scheme) error, use func(client.Client),
 	}
 	// Also stops what a failed start has left.
 	defer func() { _ = env.Stop() }()
-	cfg, err := env.Start()
+	cfg, err := Start(env)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
 		return 1

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -136,6 +138,19 @@ func New(crds ...string) (*envtest.Environment, error) {
 		env.ControlPlane.Etcd = &envtest.Etcd{Err: &lastWords{program: "etcd", to: os.Stderr}}
 	}
 	return env, nil
+}
+
+// Start starts an environment. Envtest allows an API server five seconds for its namespace "default", of which it says
+// that it does not take longer; on a busy machine it does.
+func Start(env *envtest.Environment) (*rest.Config, error) {
+	existing := env.UseExistingCluster
+	defer func() { env.UseExistingCluster = existing }()
+	config, err := env.Start()
+	for begun := time.Now(); env.Config != nil && wait.Interrupted(err) && time.Since(begun) < Patience; {
+		env.UseExistingCluster = new(true)
+		config, err = env.Start()
+	}
+	return config, err //nolint:wrapcheck // Envtest says what it did.
 }
 
 func binaries() (string, error) {

@@ -4,10 +4,15 @@
 package testenv
 
 import (
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -25,7 +30,7 @@ func TestAnAPIServerThatCannotStartIsHeard(t *testing.T) {
 	words.to = &heard
 	env.ControlPlane.GetAPIServer().Configure().Append("no-such-flag", "x")
 	t.Cleanup(func() { _ = env.Stop() }) // Its etcd has started.
-	if _, err := env.Start(); err == nil {
+	if _, err := Start(env); err == nil {
 		t.Fatal("it started")
 	}
 	if want := "kube-apiserver: Error: unknown flag: --no-such-flag"; !strings.Contains(heard.String(), want) {
@@ -57,5 +62,36 @@ func TestEnvtestsSwitchShowsAll(t *testing.T) {
 		if got != want {
 			t.Errorf("%s=%q: %d programs are listened to, want %d", attachEnv, attach, got, want)
 		}
+	}
+}
+
+// TestStartWaitsForTheNamespace starts an environment whose API server has its namespace "default" late.
+func TestStartWaitsForTheNamespace(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case "/apis":
+			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1"}`)
+		case "/api/v1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace"}]}`)
+		case "/api/v1/namespaces/default":
+			w.Header().Set("Content-Type", "application/json")
+			// Envtest queries for it a hundred times.
+			if requests.Add(1) < 110 {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default"}}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	env := &envtest.Environment{UseExistingCluster: new(true), Config: &rest.Config{Host: server.URL}}
+	if _, err := Start(env); err != nil {
+		t.Error(err)
+	}
+	if n := requests.Load(); n < 110 {
+		t.Errorf("it queried for the namespace %d times", n)
 	}
 }

@@ -168,6 +168,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 	f := newFixture(t)
 	f.WaitForServed()
 	f.LimitInHub(10)
+	created := time.Now()
 	f.CreateClaim("db")
 	f.WaitForMessage("db", fleetv1alpha1.ReasonRejected, "too large for the hub")
 	f.WaitForIdle()
@@ -191,7 +192,10 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 		ask()
 	}
 	f.WaitForIdle()
-	if n, most := attempts()-before, 1+int(time.Since(began)/index.ReconcileRequestInterval); n > most {
+	n := attempts() - before
+	// A machine may be so slow that the claim is also retried.
+	most := 1 + int(time.Since(began)/index.ReconcileRequestInterval) + int(time.Since(created)/condition.SlowInterval)
+	if n > most {
 		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
 	}
 

@@ -57,7 +57,7 @@ func runWithHub(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if hubConfig, err = env.Start(); err != nil {
+	if hubConfig, err = testenv.Start(env); err != nil {
 		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
 		return 1
 	}

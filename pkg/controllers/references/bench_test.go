@@ -166,7 +166,7 @@ func newBenchServer(b *testing.B) *benchServer {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = env.Stop() })
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		b.Fatal(err)
 	}

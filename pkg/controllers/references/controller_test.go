@@ -82,7 +82,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = env.Stop() }()
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
 		return 1

@@ -41,7 +41,7 @@ var (
 			return nil, err
 		}
 		hubServer = env
-		cfg, err := env.Start()
+		cfg, err := testenv.Start(env)
 		if err != nil {
 			return nil, fmt.Errorf("cannot start an API server: %w", err)
 		}

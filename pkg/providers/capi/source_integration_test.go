@@ -190,7 +190,7 @@ func startHub(t *testing.T) *rest.Config {
 	env, err := testenv.New(testenv.CRDs(), filepath.Join(definitions, "cluster.x-k8s.io_clusters.yaml"))
 	must(t, err)
 	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
 	}

@@ -241,7 +241,7 @@ func startHub(t *testing.T) *hub {
 	env, err := testenv.New(testenv.CRDs(), filepath.Join(bases, "multicluster.x-k8s.io_clusterprofiles.yaml"))
 	h.must(err)
 	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
-	h.cfg, err = env.Start()
+	h.cfg, err = testenv.Start(env)
 	h.must(err)
 	if !strings.HasPrefix(h.cfg.Host, "https://") {
 		h.cfg.Host = "https://" + h.cfg.Host

@@ -98,7 +98,7 @@ func startServer(t *testing.T) *apiServer {
 			_ = env.Stop()
 		}
 	}()
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
 	}

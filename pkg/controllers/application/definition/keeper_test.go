@@ -73,7 +73,7 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		t.Fatal(err)
 	}

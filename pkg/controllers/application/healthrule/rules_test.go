@@ -51,7 +51,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := env.Start()
+	cfg, err := testenv.Start(env)
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
 	}
