@@ -19,6 +19,9 @@ import (
 	"github.com/masthead-dev/masthead/test/manyclusters"
 )
 
+// goroutines is the metric of their number.
+const goroutines = "go_goroutines"
+
 // rest is what the manager takes at rest.
 type rest struct {
 	resident   int64
@@ -207,7 +210,7 @@ func (w *world) measureRest(ctx context.Context) (r rest, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.goroutines = m.Value("go_goroutines")
+	r.goroutines = m.Value(goroutines)
 	for _, family := range m {
 		for _, series := range family.GetMetric() {
 			r.series += max(1, len(series.GetHistogram().GetBucket())+2*min(1, len(series.GetHistogram().GetBucket())))

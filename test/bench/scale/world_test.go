@@ -47,25 +47,26 @@ func TestFleetOfAHundred(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r.rest, err = w.measureRest(t.Context()); err != nil {
+	all, err := w.manager.Metrics(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.leave(t.Context(), 1, n); err != nil {
 		t.Fatal(err)
 	}
 	// A share of a cluster may be left: that many requests are answered or sent at any time.
-	share := (r.rest.goroutines - r.one.goroutines) / (n - 1)
+	share := (all.Value(goroutines) - r.one.goroutines) / (n - 1)
 	err = w.until(t.Context(), "goroutines of clusters that left go on", func() (bool, error) {
 		for i := 1; i < n; i++ {
 			if w.proxy.Watches(manyclusters.Name(i)) > 0 {
 				return false, nil
 			}
 		}
-		now, err := w.measureRest(t.Context())
-		return now.goroutines < r.one.goroutines+share, err
+		now, err := w.manager.Metrics(t.Context())
+		return err == nil && now.Value(goroutines) < r.one.goroutines+share, err
 	})
 	if err != nil {
-		t.Errorf("%v\nwith one cluster %.0f goroutines, with %d %.0f", err, r.one.goroutines, n, r.rest.goroutines)
+		t.Errorf("%v\nwith one cluster %.0f goroutines, with %d %.0f", err, r.one.goroutines, n, all.Value(goroutines))
 	}
 	// The race detector's status is an error.
 	if err := w.manager.Stop(t.Context()); err != nil {
