@@ -42,7 +42,7 @@ func managedResourceCanaries() []canary {
 	var canaries []canary
 	for _, cloud := range reflection.Clouds() {
 		cluster := reflection.Kinds(cloud)[0]
-		for _, kind := range []schema.GroupKind{cluster.Legacy(), cluster.Namespaced()} {
+		for _, kind := range []schema.GroupKind{cluster.Namespaced(), cluster.Legacy()} {
 			canaries = append(canaries, canary{
 				kind: kind,
 				spec: map[string]any{
