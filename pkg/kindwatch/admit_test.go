@@ -101,8 +101,8 @@ func TestForgedItemsAreOfTheRequestedKindOrDropped(t *testing.T) {
 				if (len(got) == 1) != tc.want {
 					t.Fatalf("%s: %s want kept %v, got %v", how, tc.reason, tc.want, got)
 				}
-				if tc.want && got[0].object.GroupVersionKind() != kind.GroupVersionKind {
-					t.Errorf("%s: %s want %s, got %s", how, tc.reason, kind.GroupVersionKind, got[0].object.GroupVersionKind())
+				if tc.want && got[0].Object().GroupVersionKind() != kind.GroupVersionKind {
+					t.Errorf("%s: %s want %s, got %s", how, tc.reason, kind.GroupVersionKind, got[0].Object().GroupVersionKind())
 				}
 			}
 		})

@@ -48,7 +48,7 @@ func streamed(tb testing.TB, n int, app func(i int) string) *store {
 	tb.Helper()
 	s := newStore(configMaps, func(Event) {}, func() {})
 	s.reduce = reduceToNote
-	all := map[types.NamespacedName]*item{}
+	all := map[types.NamespacedName]*Item{}
 	for i := range n {
 		got, err := s.arrivedEvent(decoded(tb, deployment(i, app(i))))
 		if err != nil {
@@ -99,6 +99,32 @@ func TestMemoryGrowsWithRecordsAndNotWithBallast(t *testing.T) {
 	t.Logf("%d bytes after %d objects that are not kept", heap, n)
 	if heap > 256<<10 {
 		t.Errorf("want nothing to be left of objects that are not kept, got %d bytes", heap)
+	}
+	runtime.KeepAlive(s)
+}
+
+// TestMemoryOfObjects measures the heap with objects that are kept whole.
+func TestMemoryOfObjects(t *testing.T) {
+	const n = 5_000
+	text := int64(len(deployment(n, "")))
+	s, heap := measureHeap(func() *store {
+		s := newStore(configMaps, func(Event) {}, func() {})
+		all := make([]*Item, n)
+		for i := range all {
+			all[i], _ = s.convert(decoded(t, deployment(i, "")))
+		}
+		if err := s.replace(all, "100000"); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+	perObject, counted := heap/n, s.budget.bytes/n
+	t.Logf("%d bytes per object of %d bytes, counted as %d", perObject, text, counted)
+	if perObject > text*3/2 {
+		t.Errorf("want an object to take about as much as its text, %d bytes, got %d", text, perObject)
+	}
+	if counted < perObject*3/4 || counted > perObject*2 {
+		t.Errorf("want the budget to count about what an object takes, %d bytes, got %d", perObject, counted)
 	}
 	runtime.KeepAlive(s)
 }

@@ -9,9 +9,9 @@
 //     version or what was kept is gone. A kind without owners is stopped after Options.Linger. A
 //     kind that is not served, or may not be listed, is parked and retried; nothing blocks, and other kinds are not
 //     affected.
-//   - Objects are kept without managedFields and last-applied-configuration, or reduced to Records of selected ones
-//     (Reduce), of which only changes are reported. A kind over its budget is TooLarge: dropped, and retried with
-//     back-off.
+//   - Objects are kept as JSON without managedFields and last-applied-configuration, and decoded when they are read, or
+//     reduced to Records of selected ones (Reduce), of which only changes are reported. A kind over its budget is
+//     TooLarge: dropped, and retried with back-off.
 //   - Events of a kind are delivered serially, after the store has changed. Differences found by a list after a gap are
 //     reported, deletions and replaced objects included. Observe makes reads return what the caller has just written.
 //   - A kind that is not served, or may not be read, is never "all objects are deleted": reads return ErrNotSynced. A

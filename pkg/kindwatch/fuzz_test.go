@@ -69,7 +69,7 @@ func FuzzObject(f *testing.F) {
 			if err != nil || i == nil || !i.kept() {
 				return err
 			}
-			return s.replace([]*item{i}, "5")
+			return s.replace([]*Item{i}, "5")
 		})
 		send(func(obj runtime.Object) error { s.delete(obj); return nil })
 	})
@@ -80,14 +80,14 @@ func kept(t *testing.T, s *store, records bool) {
 	t.Helper()
 	items, _ := s.list()
 	for _, i := range items {
-		if (i.Record != nil) != records || (i.object != nil) == records {
+		if (i.Record != nil) != records || (i.text != nil) == records {
 			t.Fatalf("want records %v, got %+v", records, i)
 		}
 		if !isSegment(i.Key.Name) || (i.Key.Namespace == "") != s.kind.ClusterScoped || !s.kind.ClusterScoped && !isSegment(i.Key.Namespace) {
 			t.Fatalf("want a name that can be part of a path, got %q", i.Key)
 		}
 		if !records {
-			if key := objectKey(i.object); key != i.Key {
+			if key := objectKey(i.Object()); key != i.Key {
 				t.Fatalf("want the key %q, that the object has, got %q", key, i.Key)
 			}
 		}

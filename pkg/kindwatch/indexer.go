@@ -12,17 +12,17 @@ import (
 
 // An indexer holds items, and finds them by index key or by namespace.
 type indexer struct {
-	items      map[types.NamespacedName]*item
+	items      map[types.NamespacedName]*Item
 	index      groups
 	namespaces groups
 }
 
 func newIndexer() indexer {
-	return indexer{items: map[types.NamespacedName]*item{}, index: groups{}, namespaces: groups{}}
+	return indexer{items: map[types.NamespacedName]*Item{}, index: groups{}, namespaces: groups{}}
 }
 
 // newIndexerFrom returns an indexer with the given items. Of several with one key, the last one wins.
-func newIndexerFrom(all []*item) indexer {
+func newIndexerFrom(all []*Item) indexer {
 	s := newIndexer()
 	for _, i := range all {
 		s.items[i.Key] = i
@@ -41,7 +41,7 @@ func newIndexerFrom(all []*item) indexer {
 }
 
 // put adds an item, or replaces the one with the same key.
-func (s indexer) put(i *item) {
+func (s indexer) put(i *Item) {
 	if old := s.items[i.Key]; old != nil {
 		for _, k := range old.indexKeys {
 			if !slices.Contains(i.indexKeys, k) {
@@ -85,7 +85,7 @@ func (s indexer) bytes() int64 {
 
 // groups are items by a common attribute, each group sorted by key. They are slices rather than maps of items: most
 // groups are small, and a map for each would be larger than the items.
-type groups map[string][]*item
+type groups map[string][]*Item
 
 func (g groups) sort() {
 	for _, found := range g {
@@ -94,7 +94,7 @@ func (g groups) sort() {
 }
 
 // put adds an item to a group, or replaces the one with the same key.
-func (g groups) put(name string, i *item) {
+func (g groups) put(name string, i *Item) {
 	at, found := slices.BinarySearchFunc(g[name], i, byKey)
 	if found {
 		g[name][at] = i
@@ -104,7 +104,7 @@ func (g groups) put(name string, i *item) {
 }
 
 // remove removes the item with the key of i from a group.
-func (g groups) remove(name string, i *item) {
+func (g groups) remove(name string, i *Item) {
 	at, found := slices.BinarySearchFunc(g[name], i, byKey)
 	switch {
 	case !found:
@@ -115,7 +115,7 @@ func (g groups) remove(name string, i *item) {
 	}
 }
 
-func byKey(a, b *item) int { return compareKeys(a.Key, b.Key) }
+func byKey(a, b *Item) int { return compareKeys(a.Key, b.Key) }
 
 func compareKeys(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

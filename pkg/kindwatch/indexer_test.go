@@ -27,7 +27,7 @@ func TestObjectsOfANamespaceAreThoseOfTheList(t *testing.T) {
 		obj.SetNamespace("n" + strconv.Itoa(random.IntN(3)))
 		return obj
 	}
-	names := func(items []*item, namespace string) []string {
+	names := func(items []*Item, namespace string) []string {
 		found := []string{}
 		for _, i := range items {
 			if i.Key.Namespace == namespace {

@@ -120,8 +120,8 @@ const (
 	StateChanged EventType = "StateChanged"
 )
 
-// An Event is a change of an object or of the state of a kind. Its Objects and Entries are shared with the store and
-// must not be changed.
+// An Event is a change of an object or of the state of a kind. Its Objects and Entries must not be changed: those of a
+// kind with Shared are for several Watchers, and Entries are the store's.
 type Event struct {
 	Type EventType
 	Kind Kind

@@ -119,7 +119,7 @@ func (k *kindWatch) list(ctx context.Context, at *position) (watch.Decoder, erro
 }
 
 // watchList begins a watch with initial events, and collects these.
-func (k *kindWatch) watchList(ctx context.Context) ([]*item, string, watch.Decoder, error) {
+func (k *kindWatch) watchList(ctx context.Context) ([]*Item, string, watch.Decoder, error) {
 	k.store.listing()
 	events, err := k.watch(ctx, metav1.ListOptions{
 		SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
@@ -133,8 +133,8 @@ func (k *kindWatch) watchList(ctx context.Context) ([]*item, string, watch.Decod
 
 // initialEvents collects the objects of a watch up to the bookmark that ends its list, which has the version. A watch
 // without it is closed, and nothing that arrived is kept.
-func (k *kindWatch) initialEvents(events watch.Decoder) ([]*item, string, error) {
-	all, complete := map[types.NamespacedName]*item{}, false
+func (k *kindWatch) initialEvents(events watch.Decoder) ([]*Item, string, error) {
+	all, complete := map[types.NamespacedName]*Item{}, false
 	defer func() {
 		if !complete {
 			events.Close()
@@ -262,10 +262,10 @@ const (
 
 // listPages gets the latest list in pages and converts it to items, so that at most one page is in memory whole. It
 // requests no cached list (resource version 0), which API servers return whole despite the limit.
-func (k *kindWatch) listPages(ctx context.Context) ([]*item, string, error) {
+func (k *kindWatch) listPages(ctx context.Context) ([]*Item, string, error) {
 	k.unseen(ctx)
 	k.store.listing()
-	all := map[types.NamespacedName]*item{} // As they are charged: pages can repeat a name.
+	all := map[types.NamespacedName]*Item{} // As they are charged: pages can repeat a name.
 	o := metav1.ListOptions{Limit: pageSize}
 	for {
 		items, list, err := k.getPage(ctx, o)
@@ -287,7 +287,7 @@ func (k *kindWatch) listPages(ctx context.Context) ([]*item, string, error) {
 }
 
 // getPage gets a page, which stays charged until the kept part of it is charged.
-func (k *kindWatch) getPage(ctx context.Context, o metav1.ListOptions) ([]*item, metav1.ListMeta, error) {
+func (k *kindWatch) getPage(ctx context.Context, o metav1.ListOptions) ([]*Item, metav1.ListMeta, error) {
 	ctx, done := limits.WithDecoding(ctx)
 	defer done()
 	var got runtime.Object
@@ -305,7 +305,7 @@ func (k *kindWatch) getPage(ctx context.Context, o metav1.ListOptions) ([]*item,
 }
 
 // itemsIn converts a page to items, and counts them against the budget before the next page is requested.
-func (k *kindWatch) itemsIn(got runtime.Object) (items []*item, list metav1.ListMeta, err error) {
+func (k *kindWatch) itemsIn(got runtime.Object) (items []*Item, list metav1.ListMeta, err error) {
 	passed := 0
 	keep := func(obj runtime.Object) {
 		if i, ok := k.store.convert(obj); ok && i.kept() {

@@ -92,7 +92,7 @@ func (r *recorder) len() int {
 }
 
 // itemsFor returns the items of what a list has.
-func (s *store) itemsFor(objs ...runtime.Object) (items []*item) {
+func (s *store) itemsFor(objs ...runtime.Object) (items []*Item) {
 	for _, obj := range objs {
 		if i, ok := s.convert(obj); ok && i.kept() {
 			items = append(items, i)

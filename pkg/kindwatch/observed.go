@@ -36,7 +36,7 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 
 // keepObserved charges observed objects like cached ones, since an API server controls the size of its responses and
 // the lag of its watch. Objects over budget are not kept. The caller holds mu.
-func (s *store) keepObserved(i *item) {
+func (s *store) keepObserved(i *Item) {
 	s.forgetObserved(i.Key)
 	if i.size == 0 {
 		i.size = i.sizeOfPlace()
@@ -58,7 +58,7 @@ func (s *store) forgetObserved(key types.NamespacedName) {
 
 // caughtUp receives an object from the watch. It drops an observed state that is not newer, and returns whether the
 // watch reported exactly the observed state. The caller holds mu.
-func (s *store) caughtUp(i *item) (echo bool) {
+func (s *store) caughtUp(i *Item) (echo bool) {
 	o := s.observed.items[i.Key]
 	if o == nil {
 		return false
@@ -94,8 +94,8 @@ func (s *store) advance(version string) {
 // missed returns the observed objects that are missing from both the store and a newer list: they were written and
 // deleted while no watch was running, and another object may have their name. Their writers wait for a deletion event.
 // The caller holds mu.
-func (s *store) missed(fresh indexer, listVersion string) []*item {
-	var out []*item
+func (s *store) missed(fresh indexer, listVersion string) []*Item {
+	var out []*Item
 	for key, o := range s.observed.items {
 		isThere := func(in indexer) bool { return in.items[key] != nil && in.items[key].UID == o.UID }
 		if o.kept() && !isThere(s.known) && !isThere(fresh) && !newerVersion(o.ResourceVersion, listVersion) {

@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Get returns an object of a watched kind, ErrNotWatched, ErrNotSynced or NotFound. The object is shared and must not
-// be changed.
+// Get returns an object of a watched kind, ErrNotWatched, ErrNotSynced or NotFound. The object is the caller's.
 func (w *Watcher) Get(kind Kind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	i, err := w.get(kind, key)
 	if err != nil {
 		return nil, err
 	}
-	return i.object, nil
+	return i.Object(), nil
 }
 
 // Entry is Get for a Watcher with records.
@@ -33,7 +32,7 @@ func (w *Watcher) Entry(kind Kind, key types.NamespacedName) (Entry, error) {
 	return i.Entry, nil
 }
 
-func (w *Watcher) get(kind Kind, key types.NamespacedName) (*item, error) {
+func (w *Watcher) get(kind Kind, key types.NamespacedName) (*Item, error) {
 	k := w.kind(kind)
 	if k == nil {
 		return nil, fmt.Errorf("cannot get %q of %s: %w", key, kind, ErrNotWatched)
@@ -48,28 +47,13 @@ func (w *Watcher) get(kind Kind, key types.NamespacedName) (*item, error) {
 	return i, nil
 }
 
-// List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. The objects are shared and
-// must not be changed.
-func (w *Watcher) List(kind Kind) ([]*unstructured.Unstructured, error) {
-	return objects(w.list(kind, (*store).list))
-}
+// List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. Each is decoded on request, so
+// that they never are in memory together.
+func (w *Watcher) List(kind Kind) ([]*Item, error) { return w.list(kind, (*store).list) }
 
 // ListNamespace is List for the objects of one namespace. Its cost depends on their number alone.
-func (w *Watcher) ListNamespace(kind Kind, namespace string) ([]*unstructured.Unstructured, error) {
-	return objects(w.list(kind, func(s *store) ([]*item, bool) { return s.namespace(namespace) }))
-}
-
-func objects(items []*item, err error) ([]*unstructured.Unstructured, error) {
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*unstructured.Unstructured, 0, len(items))
-	for _, i := range items {
-		if i.object != nil {
-			out = append(out, i.object)
-		}
-	}
-	return out, nil
+func (w *Watcher) ListNamespace(kind Kind, namespace string) ([]*Item, error) {
+	return w.list(kind, func(s *store) ([]*Item, bool) { return s.namespace(namespace) })
 }
 
 // Entries returns all entries of a watched kind in the order of their keys, ErrNotWatched or ErrNotSynced.
@@ -80,10 +64,10 @@ func (w *Watcher) Entries(kind Kind) ([]Entry, error) {
 // Lookup returns the entries of a watched kind whose records have an index key, in the order of their keys,
 // ErrNotWatched or ErrNotSynced.
 func (w *Watcher) Lookup(kind Kind, indexKey string) ([]Entry, error) {
-	return entries(w.list(kind, func(s *store) ([]*item, bool) { return s.lookup(indexKey) }))
+	return entries(w.list(kind, func(s *store) ([]*Item, bool) { return s.lookup(indexKey) }))
 }
 
-func (w *Watcher) list(kind Kind, ask func(*store) ([]*item, bool)) ([]*item, error) {
+func (w *Watcher) list(kind Kind, ask func(*store) ([]*Item, bool)) ([]*Item, error) {
 	k := w.kind(kind)
 	if k == nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kind, ErrNotWatched)
@@ -95,7 +79,7 @@ func (w *Watcher) list(kind Kind, ask func(*store) ([]*item, bool)) ([]*item, er
 	return items, nil
 }
 
-func entries(items []*item, err error) ([]Entry, error) {
+func entries(items []*Item, err error) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +156,7 @@ func (w *Watcher) Observe(kind Kind, written types.NamespacedName, obj *unstruct
 }
 
 // KeepAgain passes an object to Options.Keep, and stores the result without an event if the object is stored in this
-// state now. obj must not be shared.
+// state now. obj is trimmed.
 func (w *Watcher) KeepAgain(kind Kind, obj *unstructured.Unstructured) {
 	if k := w.kind(kind); k != nil {
 		k.store.keepAgain(obj)

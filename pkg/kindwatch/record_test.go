@@ -5,6 +5,7 @@ package kindwatch
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -14,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // appAnnotation makes an object of the tests one of which a note is kept.
@@ -346,7 +349,7 @@ func TestWhatIsNotKeptCountsByNumberOnly(t *testing.T) {
 			s.listing()
 			for i := range n {
 				got, err := s.arrivedEvent(tc.bring(i))
-				if err == nil && got != nil && got.kept() && got.object != nil {
+				if err == nil && got != nil && got.kept() && got.text != nil {
 					t.Fatalf("want no object to be held, got %v", got)
 				}
 				if err != nil {
@@ -360,5 +363,52 @@ func TestWhatIsNotKeptCountsByNumberOnly(t *testing.T) {
 				t.Errorf("want nothing to be counted as kept before the list is complete, got %d", objects)
 			}
 		})
+	}
+}
+
+// TestObjectsAreKeptAsTheyWereSent stores values that encoders of JSON change.
+func TestObjectsAreKeptAsTheyWereSent(t *testing.T) {
+	for name, value := range map[string]any{
+		"integer": int64(9007199254740993), "negative": int64(math.MinInt64), "fraction": 0.1, "huge": 1e300, "beyond integers": 9.3e18,
+		"text": "<a href=\"x\">&amp; \u2028 \x00 ü 🙂", "empty text": "", "null": nil, "bool": true,
+		"empty list": []any{}, "empty map": map[string]any{}, "nested": []any{map[string]any{"a": []any{int64(1), nil}}},
+	} {
+		u := object("a", "1", "5")
+		u.SetGroupVersionKind(configMaps.GroupVersionKind)
+		u.Object["spec"] = map[string]any{"value": value}
+		want := u.DeepCopy()
+		s := newStore(configMaps, func(Event) {}, func() {})
+		if err := s.replace(s.itemsFor(u), "6"); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, _ := s.get(objectKey(want))
+		if diff := cmp.Diff(want.Object, got.Object().Object); diff != "" {
+			t.Errorf("%s (-sent +kept):\n%s", name, diff)
+		}
+	}
+}
+
+// TestChargeOfObjects charges a large object for the memory that it takes when it is decoded.
+func TestChargeOfObjects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value   any
+		decoded bool
+	}{
+		"Small":           {value: "x"},
+		"SmallAndDense":   {value: slices.Repeat([]any{map[string]any{}}, 1000)},
+		"Large":           {value: strings.Repeat("x", smallObject), decoded: true},
+		"LargeWhenOpened": {value: slices.Repeat([]any{map[string]any{}}, 5000), decoded: true},
+	} {
+		u := object("a", "1", "5")
+		u.Object["spec"] = map[string]any{"value": tc.value}
+		s := newStore(configMaps, func(Event) {}, func() {})
+		i, _ := s.convert(u)
+		want := i.sizeOfPlace() + int64(len(i.text))
+		if tc.decoded {
+			want = limits.Size(u.Object)
+		}
+		if i.size != want {
+			t.Errorf("%s: want a charge of %d bytes, got %d", name, want, i.size)
+		}
 	}
 }

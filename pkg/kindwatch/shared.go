@@ -165,7 +165,7 @@ func (f *subscriber) replay(synced Event) {
 			return
 		}
 		for _, i := range items {
-			f.notify(Event{Type: Added, Kind: synced.Kind, Object: i.object, Initial: true})
+			f.notify(Event{Type: Added, Kind: synced.Kind, Object: i.Object(), Initial: true})
 		}
 		f.caughtUp = true
 	}

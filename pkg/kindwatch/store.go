@@ -72,7 +72,7 @@ func (s *store) listing() {
 }
 
 // arrivedPage counts a page of a list, and returns an error if the list is over the budget.
-func (s *store) arrivedPage(items []*item, passed int) error {
+func (s *store) arrivedPage(items []*Item, passed int) error {
 	s.mu.Lock()
 	s.arriving.pages++
 	s.arriving.passed += int64(passed)
@@ -84,7 +84,7 @@ func (s *store) arrivedPage(items []*item, passed int) error {
 
 // arrivedEvent converts an object of a watch's initial events and counts it, as arrivedPage does. The item is nil if
 // the object cannot be one of the kind.
-func (s *store) arrivedEvent(obj runtime.Object) (*item, error) {
+func (s *store) arrivedEvent(obj runtime.Object) (*Item, error) {
 	i, ok := s.convert(obj)
 	s.mu.Lock()
 	if ok && i.kept() {
@@ -109,7 +109,7 @@ func (s *store) unlockUnlessOver() error {
 
 // put stores an item, or removes the object if nothing is kept of it. It returns an error if there is no room. The
 // caller holds mu.
-func (s *store) put(i *item) error {
+func (s *store) put(i *Item) error {
 	if !i.kept() {
 		s.remove(i.Key)
 		return nil
@@ -137,7 +137,7 @@ func (s *store) keepAgain(obj *unstructured.Unstructured) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := func(stored *item) bool {
+	same := func(stored *Item) bool {
 		return stored != nil && stored.UID == i.UID && stored.ResourceVersion == i.ResourceVersion
 	}
 	if same(s.known.items[i.Key]) {
@@ -221,7 +221,7 @@ func (s *store) delete(obj runtime.Object) {
 	}
 	s.mu.Unlock()
 
-	if old != nil && old.object != nil {
+	if old != nil && old.text != nil {
 		s.emit(Event{Type: Deleted, Kind: s.kind, Object: u})
 	} else if old != nil {
 		s.report(Deleted, old, Event{})
@@ -229,7 +229,7 @@ func (s *store) delete(obj runtime.Object) {
 }
 
 // replace replaces everything by the items of a list.
-func (s *store) replace(all []*item, listVersion string) error {
+func (s *store) replace(all []*Item, listVersion string) error {
 	fresh := newIndexerFrom(all)
 
 	s.mu.Lock()
@@ -284,7 +284,7 @@ func (s *store) advanceTo(version string) {
 }
 
 // changed reports a change of an object. The event says how it was seen.
-func (s *store) changed(old, i *item, e Event) {
+func (s *store) changed(old, i *Item, e Event) {
 	switch {
 	case old == nil:
 		if i.kept() {
@@ -296,7 +296,7 @@ func (s *store) changed(old, i *item, e Event) {
 		s.report(Deleted, old, Event{Relisted: true})
 		s.report(Added, i, e)
 	case !i.sameAs(old):
-		e.Initial, e.Old = false, old.object
+		e.Initial, e.Old = false, old.Object()
 		if old.Record != nil {
 			e.OldEntry = &old.Entry
 		}
@@ -305,8 +305,8 @@ func (s *store) changed(old, i *item, e Event) {
 }
 
 // report reports an item.
-func (s *store) report(t EventType, i *item, e Event) {
-	e.Type, e.Kind, e.Object = t, s.kind, i.object
+func (s *store) report(t EventType, i *Item, e Event) {
+	e.Type, e.Kind, e.Object = t, s.kind, i.Object()
 	if i.Record != nil {
 		e.Entry = &i.Entry
 	}
@@ -326,7 +326,7 @@ func (s *store) isSynced() bool {
 }
 
 // get returns the item of an object, or nil, and whether the store is synced.
-func (s *store) get(key types.NamespacedName) (*item, bool) {
+func (s *store) get(key types.NamespacedName) (*Item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.synced {
@@ -342,13 +342,13 @@ func (s *store) get(key types.NamespacedName) (*item, bool) {
 	return i, true
 }
 
-func (s *store) list() ([]*item, bool) {
+func (s *store) list() ([]*Item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.synced {
 		return nil, false
 	}
-	out := make([]*item, 0, len(s.known.items)+len(s.observed.items))
+	out := make([]*Item, 0, len(s.known.items)+len(s.observed.items))
 	for key, i := range s.known.items {
 		if s.observed.items[key] == nil {
 			out = append(out, i)
@@ -363,7 +363,7 @@ func (s *store) list() ([]*item, bool) {
 }
 
 // lookup returns the items with an index key, in no order.
-func (s *store) lookup(indexKey string) ([]*item, bool) {
+func (s *store) lookup(indexKey string) ([]*Item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.synced {
@@ -373,7 +373,7 @@ func (s *store) lookup(indexKey string) ([]*item, bool) {
 }
 
 // namespace returns the objects of a namespace, and whether the store is synced.
-func (s *store) namespace(name string) ([]*item, bool) {
+func (s *store) namespace(name string) ([]*Item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.synced {
@@ -383,8 +383,8 @@ func (s *store) namespace(name string) ([]*item, bool) {
 }
 
 // merged replaces known items by observed ones. The caller holds mu.
-func (s *store) merged(known, observed []*item) []*item {
-	out := make([]*item, 0, len(known)+len(observed))
+func (s *store) merged(known, observed []*Item) []*Item {
+	out := make([]*Item, 0, len(known)+len(observed))
 	for _, i := range known {
 		if s.observed.items[i.Key] == nil {
 			out = append(out, i)
@@ -394,7 +394,7 @@ func (s *store) merged(known, observed []*item) []*item {
 }
 
 // newer reports whether a is a later state than b of the same object.
-func newer(a, b *item) bool { return newerVersion(a.ResourceVersion, b.ResourceVersion) }
+func newer(a, b *Item) bool { return newerVersion(a.ResourceVersion, b.ResourceVersion) }
 
 // newerVersion reports whether resource version a is later than b. It is false for versions that cannot be compared:
 // then the watch wins.

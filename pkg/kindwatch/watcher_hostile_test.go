@@ -159,7 +159,8 @@ func watchHostile(t *testing.T, attack hostile.Attack, want []State, server, hon
 		if err == nil && len(objects) > 2000 {
 			t.Errorf("%d objects are kept of %s", len(objects), kind)
 		}
-		for _, o := range objects {
+		for _, i := range objects {
+			o := i.Object()
 			if o.GroupVersionKind() != kind.GroupVersionKind || !isSegment(o.GetName()) {
 				t.Errorf("%s %q was taken for %s", o.GroupVersionKind(), o.GetName(), kind)
 			}

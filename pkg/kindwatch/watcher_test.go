@@ -102,15 +102,16 @@ func TestMetadataOnlyWithSelectors(t *testing.T) {
 	w, _ := start(t, config, func(Event) {})
 	w.Set("test", kind)
 	eventually(t, "the chosen Secret is known", has(w, kind, "chosen"))
-	got, err := w.List(kind)
-	if err != nil || len(got) != 1 {
-		t.Fatalf("want one Secret, got %v (%v)", got, err)
+	all, err := w.List(kind)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("want one Secret, got %v (%v)", all, err)
 	}
-	if _, ok := got[0].Object["data"]; ok {
+	got := all[0].Object()
+	if _, ok := got.Object["data"]; ok {
 		t.Error("want no data")
 	}
-	if got[0].GroupVersionKind() != kind.GroupVersionKind || len(got[0].GetOwnerReferences()) != 1 {
-		t.Errorf("want kind and metadata, got %v", got[0].Object)
+	if got.GroupVersionKind() != kind.GroupVersionKind || len(got.GetOwnerReferences()) != 1 {
+		t.Errorf("want kind and metadata, got %v", got.Object)
 	}
 }
 

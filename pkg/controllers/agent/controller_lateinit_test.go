@@ -95,7 +95,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	// A claim that is gone meanwhile is not made by its fields.
 	gone := f.NewClaim(f.Namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	of := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, gone), Claim: gone}}
+	of := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, client.ObjectKeyFromObject(gone)), Claim: gone}}
 	err := f.agent.requirements.reports.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
@@ -120,7 +120,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
-	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, claim), Claim: claim}}
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, client.ObjectKeyFromObject(claim)), Claim: claim}}
 	err = f.agent.requirements.reports.Initialise(f.Ctx, s, hub, downstream.DecideDown(down(f.agent.requirements, s, hub)).Late)
 	if result, failed := condition.Result(err); failed != nil || !condition.IsPending(err) || result.RequeueAfter == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %s", err, result.RequeueAfter)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
@@ -93,7 +94,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	}
 	kind, _ := w.KindFor(f.ClaimCRD().Name)
 	ghost := f.NewClaim(f.Namespace, "ghost")
-	req := w.Request(kind, ghost)
+	req := w.Request(kind, client.ObjectKeyFromObject(ghost))
 
 	f.looked.mu.Lock() // Forgetting a claim blocks here.
 	unlock := sync.OnceFunc(f.looked.mu.Unlock)

@@ -151,7 +151,7 @@ func (o *offboarding) claims(ctx context.Context, kind kindwatch.Kind, known boo
 	}
 	claims, err := o.w.Watcher.List(kind)
 	for _, claim := range claims {
-		o.claim(ctx, kind, claim)
+		o.claim(ctx, kind, claim.Object())
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *uns
 	if !o.w.BearsFinalizer(claim) {
 		return
 	}
-	s := &downstream.Scope{Workload: o.w, Facts: plan.Facts{ObjectRequest: o.w.Request(kind, claim), Claim: claim}}
+	s := &downstream.Scope{Workload: o.w, Facts: plan.Facts{ObjectRequest: o.w.Request(kind, client.ObjectKeyFromObject(claim)), Claim: claim}}
 	o.group.Go(func() error {
 		err := o.w.Guard.Run("offboarding a claim", func() error { return o.r.offboardClaim(ctx, s) })
 		switch p := hubaccess.WorkloadProblem(err, "", ""); {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
@@ -145,7 +146,7 @@ func TestWritesAreNoted(t *testing.T) {
 		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'`+uid+`','resourceVersion':'`+version+`'}}`)
 	}
 	claim := parse("claim", "1")
-	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(ownershiptest.InBar("").Kind, claim), Claim: claim}}
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(ownershiptest.InBar("").Kind, client.ObjectKeyFromObject(claim)), Claim: claim}}
 	if err := s.ObserveClaim(parse("claim", "2")); err != nil {
 		t.Error(err)
 	}

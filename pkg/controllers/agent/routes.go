@@ -45,7 +45,7 @@ func (a *agent) enqueueNamespace(w *index.Cluster, namespace string) {
 			continue
 		}
 		for _, c := range claims {
-			a.hub.Requirements.Add(w.Request(kind, c))
+			a.hub.Requirements.Add(w.Request(kind, c.Key))
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (a *agent) handleClaim(w *index.Cluster, e kindwatch.Event) {
 	if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
 		a.hub.Definitions.Add(index.DefinitionRequest(w.Name, crd))
 	}
-	req := w.Request(e.Kind, e.Object)
+	req := w.Request(e.Kind, client.ObjectKeyFromObject(e.Object))
 	if vanished(e, w.Owner()) {
 		a.requirements.vanish(req, e.Object)
 	}

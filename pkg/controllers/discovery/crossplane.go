@@ -47,11 +47,11 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) error {
 	if err != nil {
 		return nil //nolint:nilerr // It is not watched, so no copies are written.
 	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(objects, func(a, b *kindwatch.Item) int { return strings.Compare(a.Key.Name, b.Key.Name) })
 	for _, obj := range objects {
-		if why := crossplanes(obj); why != "" {
+		if why := crossplanes(obj.Object()); why != "" {
 			return condition.NewError(fleetv1alpha1.ReasonOwnCrossplane, fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
-				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why))
+				"shown there, and what exists there is not changed.", kind.Kind, obj.Key.Name, why))
 		}
 	}
 	return nil

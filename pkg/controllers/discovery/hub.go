@@ -46,15 +46,18 @@ type hubKind struct {
 	definition *mirror
 	kind       kindwatch.Kind
 
-	// objects are up to date unless stale. made maps each source object to its mirror.
+	// objects are up to date unless stale. made is by the UID of the hub's object.
 	objects []*mirror
 	stale   bool
 	made    map[types.UID]madeMirror
 }
 
+// madeMirror is the mirror of a version of an object, or nil if its label withholds it. composed is the kind of the
+// composite of a Composition.
 type madeMirror struct {
-	version string
-	mirror  *mirror
+	version  string
+	mirror   *mirror
+	composed schema.GroupKind
 }
 
 // view is a snapshot of one kind in the hub.
@@ -187,7 +190,8 @@ func (h *hub) refresh(s *hubKind) bool {
 		if err != nil {
 			return false
 		}
-		for _, xrd := range definitions {
+		for _, definition := range definitions {
+			xrd := definition.Object()
 			if spec, _ := xrd.Object["spec"].(map[string]any); crossplane.IsWithheld(xrd) {
 				withheld.Insert(schema.GroupKind{Group: text(spec, "group"), Kind: text(spec, "names", "kind")})
 			}
@@ -195,16 +199,20 @@ func (h *hub) refresh(s *hubKind) bool {
 	}
 	made := make(map[types.UID]madeMirror, len(objects))
 	mirrors := make([]*mirror, 0, len(objects))
-	for _, obj := range objects {
-		if spec, _ := obj.Object["spec"].(map[string]any); crossplane.IsWithheld(obj) || withheld.Has(composedKind(spec)) {
-			continue
+	for _, item := range objects {
+		m := s.made[item.UID]
+		if m.version != item.ResourceVersion {
+			obj := item.Object()
+			spec, _ := obj.Object["spec"].(map[string]any)
+			m = madeMirror{version: item.ResourceVersion, composed: composedKind(spec)}
+			if !crossplane.IsWithheld(obj) {
+				m.mirror = mirrorFor(s.mirroredKind, obj)
+			}
 		}
-		m := s.made[obj.GetUID()]
-		if m.mirror == nil || m.version != obj.GetResourceVersion() {
-			m = madeMirror{version: obj.GetResourceVersion(), mirror: mirrorFor(s.mirroredKind, obj)}
+		made[item.UID] = m
+		if m.mirror != nil && !withheld.Has(m.composed) {
+			mirrors = append(mirrors, m.mirror)
 		}
-		made[obj.GetUID()] = m
-		mirrors = append(mirrors, m.mirror)
 	}
 	slices.SortFunc(mirrors, func(a, b *mirror) int { return strings.Compare(a.name(), b.name()) })
 	s.made, s.objects, s.stale = made, mirrors, false

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -147,9 +146,10 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) er
 	if err != nil {
 		return nil //nolint:nilerr // The kind is not watched any more. Watching it again queues a new request.
 	}
-	slices.SortFunc(have, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(have, func(a, b *kindwatch.Item) int { return strings.Compare(a.Key.Name, b.Key.Name) })
 	var errs []error
-	for _, obj := range have {
+	for _, item := range have {
+		obj := item.Object()
 		switch finalizer := foreignFinalizer(obj); {
 		case !p.owns(obj) || wanted.Has(obj.GetName()) || p.refused:
 		case finalizer == "":

@@ -87,7 +87,7 @@ func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, ki
 		return
 	}
 	claims, err := w.Watcher.List(kind)
-	if err == nil && !slices.ContainsFunc(claims, w.BearsFinalizer) {
+	if err == nil && !slices.ContainsFunc(claims, func(i *kindwatch.Item) bool { return w.BearsFinalizer(i.Object()) }) {
 		w.SetDrained(crd)
 		r.Unfollow(w, crd)
 	}

@@ -50,7 +50,7 @@ func (r *Reconciler) Offboard(ctx context.Context, w *index.Cluster, fn KindFunc
 		return nil
 	}
 	for _, crd := range ours {
-		if err := other(crd); err != nil {
+		if err := other(crd.Object()); err != nil {
 			return err
 		}
 	}

@@ -143,11 +143,8 @@ func NewCluster(c Connection) *Cluster {
 }
 
 // Request returns the request for a claim of the cluster.
-func (w *Cluster) Request(kind kindwatch.Kind, claim *unstructured.Unstructured) multicluster.ObjectRequest {
-	return multicluster.ObjectRequest{
-		ClusterName: w.Name, Kind: kind,
-		NamespacedName: types.NamespacedName{Namespace: claim.GetNamespace(), Name: claim.GetName()},
-	}
+func (w *Cluster) Request(kind kindwatch.Kind, claim types.NamespacedName) multicluster.ObjectRequest {
+	return multicluster.ObjectRequest{ClusterName: w.Name, Kind: kind, NamespacedName: claim}
 }
 
 // FieldOwner is our field manager in the cluster.

@@ -69,7 +69,6 @@ func (h *Hub) Get(key ownership.Place) (*unstructured.Unstructured, error) {
 	if err != nil || !ok || deleted != NewVersion(obj) {
 		return obj, err
 	}
-	obj = obj.DeepCopy() // It is shared.
 	obj.SetDeletionTimestamp(new(metav1.NewTime(h.Clock.Now())))
 	return obj, nil
 }

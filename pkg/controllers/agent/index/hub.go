@@ -166,7 +166,7 @@ func (h *Hub) EnqueueKind(w *Cluster, resource schema.GroupResource, add func(..
 			continue
 		}
 		for _, c := range claims {
-			add(w.Request(kind, c))
+			add(w.Request(kind, c.Key))
 		}
 	}
 }

@@ -149,8 +149,8 @@ func TestStraysTakeNoRoomFromTheClusterThatTheyName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, obj := range all {
-			if obj.GetNamespace() == namespace && !IsReduced(obj) {
+		for _, item := range all {
+			if item.Key.Namespace == namespace && !IsReduced(item.Object()) {
 				whole++
 			}
 		}

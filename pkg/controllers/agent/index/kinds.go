@@ -86,7 +86,7 @@ func (w *Cluster) definitionNames() []string {
 		return names
 	}
 	for _, crd := range crds {
-		names = append(names, crd.GetName())
+		names = append(names, crd.Key.Name)
 	}
 	return names
 }

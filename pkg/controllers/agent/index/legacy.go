@@ -40,7 +40,8 @@ func (h *Hub) legacyPublications() ([]crossplane.Publication, bool) {
 		return nil, false
 	}
 	var out []crossplane.Publication
-	for _, p := range publications {
+	for _, publication := range publications {
+		p := publication.Object()
 		d, err := h.Watcher.Get(crossplane.InfrastructureDefinitionKind, types.NamespacedName{Name: crossplane.DefinitionPublished(p)})
 		if apierrors.IsNotFound(err) {
 			continue

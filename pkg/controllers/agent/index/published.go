@@ -33,7 +33,7 @@ func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known b
 		now[p.CrdName()] = p
 	}
 	for _, xrd := range xrds {
-		if p, ok := crossplane.ParsePublication(xrd); ok {
+		if p, ok := crossplane.ParsePublication(xrd.Object()); ok {
 			now[p.CrdName()] = p
 		}
 	}
