@@ -25,6 +25,10 @@ const (
 	// offboardAttempts is how often a failing OffboardFunc is called, offboardRetry the time in between.
 	offboardAttempts = 3
 	offboardRetry    = time.Second
+
+	// placePart of OffboardTimeout is how long a cluster that is offboarded keeps its place. A slower one goes on without:
+	// it needs little, and others of its namespace wait for the place.
+	placePart = 10
 )
 
 // offboarding drains clusters before they are disengaged, and offboards those that leave for good.
@@ -68,6 +72,7 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 				return
 			}
 			defer leave()
+			defer time.AfterFunc(f.o.OffboardTimeout/placePart, leave).Stop()
 			if fresh {
 				f.awaitSync(ctx, name, conn)
 			}

@@ -95,7 +95,7 @@ func TestOffboardingIsBounded(t *testing.T) {
 	f, src, inside := newFleet(t, 60), newFakeSource(), newCrowd()
 	h := newHarnessWith(t, src, func(p *Provider) {
 		p.OnOffboard(func(ctx context.Context, name mcr.ClusterName) error { inside.enter(ctx, name); return nil })
-	}, func(o *Options) { o.MaxPerNamespace = minConcurrentReconciles })
+	}, func(o *Options) { o.MaxPerNamespace, o.OffboardTimeout = minConcurrentReconciles, time.Hour })
 	for i, name := range f.names {
 		src.set(name, f.newKubeconfig(t, i, ""))
 	}
