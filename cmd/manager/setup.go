@@ -115,8 +115,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := limits.RegisterMetrics(metrics.Registry, memory); err != nil {
 		return nil, err
 	}
-	lists := limits.NewSemaphore[any](o.Connections.Lists, 0) // Half for one cluster: its lists may never end.
-	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory, lists)
+	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
 	}
 	hubMemory := limits.NewBudget(memory.Capacity())
-	if err := setupControllers(local, mgr, o, provider, gate, sources, lists, hubMemory); err != nil {
+	if err := setupControllers(local, mgr, o, provider, gate, sources, hubMemory); err != nil {
 		return nil, err
 	}
 	if err := setupImports(local, o, metrics.Registry, memory); err != nil {
@@ -143,7 +142,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 // setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
-	sources []connection.Source, lists *limits.Semaphore[any], hubMemory *limits.Budget,
+	sources []connection.Source, hubMemory *limits.Budget,
 ) error {
 	definitions := &inventory.Definitions{}
 	describers := make([]connection.EnrolmentGetter, 0, len(sources))
@@ -185,7 +184,7 @@ func setupControllers(
 		return err
 	}
 	err = references.Setup(mgr, references.Options{
-		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: lists,
+		Fleet: provider, HubClass: o.References.HubClass, Gate: gate,
 		Registerer: metrics.Registry, QueueMetrics: queueMetrics,
 	})
 	if err != nil {
@@ -292,7 +291,7 @@ func secretMetadata(local manager.Manager, label string, newInformer newInformer
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
-	hub hubidentity.Hub, memory *limits.Budget, lists *limits.Semaphore[any],
+	hub hubidentity.Hub, memory *limits.Budget,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:                 sources,
@@ -320,7 +319,7 @@ func newProvider(
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
 		Budget:                  memory,
-		Lists:                   lists,
+		Lists:                   limits.NewSemaphore[any](o.Lists, 0), // Half for one cluster: its lists may never end.
 		Limits: transport.Limits{
 			Object: o.answerLimits(o.MaxAnswerMiB), Event: o.answerLimits(o.MaxAnswerMiB), List: o.answerLimits(o.MaxListMiB),
 		},

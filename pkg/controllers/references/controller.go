@@ -20,7 +20,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -48,9 +47,6 @@ type Options struct {
 
 	// ReconciliationTimeout ends a reconcile that hangs.
 	ReconciliationTimeout time.Duration
-
-	// Lists bounds how many kinds are listed at once, in all clusters together; nil is no bound.
-	Lists *limits.Semaphore[any]
 
 	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue.
 	Registerer   prometheus.Registerer
@@ -85,7 +81,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 		return err
 	}
 	local := mgr.GetLocalManager()
-	r := &reconciler{fleet: o.Fleet, hubClass: o.HubClass, classes: local.GetClient(), resolver: references.NewResolver(), lists: o.Lists, clock: o.Clock}
+	r := &reconciler{fleet: o.Fleet, hubClass: o.HubClass, classes: local.GetClient(), resolver: references.NewResolver(), clock: o.Clock}
 	r.logs = multicluster.LogConstructor[Request](local.GetLogger(), controllerName)
 	if o.Registerer != nil {
 		r.metrics = NewMetrics(o.Registerer)

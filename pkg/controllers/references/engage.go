@@ -41,7 +41,7 @@ func (r *reconciler) newWorkload(
 	if err != nil {
 		return nil, fmt.Errorf("cannot create clients for cluster %q: %w", name, err)
 	}
-	watched.Clock, watched.Lists = r.clock, r.lists
+	watched.Clock = r.clock
 	if w.inHub {
 		// The hub's administrator controls what is in the hub: objects brought by users of workload clusters are not kept.
 		watched.PerKind, watched.Total, watched.Listed = kindwatch.Unlimited, kindwatch.Unlimited, -1

@@ -12,7 +12,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -48,7 +47,6 @@ type reconciler struct {
 	classes  client.Reader
 	resolver *references.Resolver
 	metrics  *Metrics
-	lists    *limits.Semaphore[any]
 	clock    clock.WithTicker
 	logs     func(*Request) logr.Logger
 }
