@@ -135,7 +135,7 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 					return "", false
 				}
 				states, known := f.agent.hub.Judgement(meta, crd.Name)
-				return states, known && w.IsJudged(crd.Name, states)
+				return states, known && states != "" && w.Definition(crd.Name).Judged == states
 			}
 			var states string
 			for n := range 3 {
@@ -154,13 +154,13 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 			if got := f.HubRequests.Filter(http.MethodGet, "customresourcedefinitions/"+crd.Name); len(got) != tc.reads {
 				t.Errorf("%s got %d reads of the hub", tc.reason, len(got))
 			}
-			if !w.IsUnoffered(crd.Name) {
+			if !w.Definition(crd.Name).Unoffered {
 				t.Error("want a definition that is not offered to be noted as that")
 			}
 			f.Undefine(f.Workload, crd)
 			f.Within("nothing is noted of it when it is gone", func() error {
-				if w.IsUnoffered(crd.Name) || w.IsJudged(crd.Name, states) {
-					return fmt.Errorf("unoffered: %t, judged: %t", w.IsUnoffered(crd.Name), w.IsJudged(crd.Name, states))
+				if d := w.Definition(crd.Name); d.Unoffered || states != "" && d.Judged == states {
+					return fmt.Errorf("it is still known: %+v", d)
 				}
 				return nil
 			})

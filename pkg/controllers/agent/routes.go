@@ -165,7 +165,7 @@ func (a *agent) handleWorkload(w *index.Cluster, e kindwatch.Event) {
 
 // handleClaim queues a claim of a workload cluster that changed.
 func (a *agent) handleClaim(w *index.Cluster, e kindwatch.Event) {
-	if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
+	if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.Definition(crd).Unoffered {
 		a.hub.Definitions.Add(index.DefinitionRequest(w.Name, crd))
 	}
 	req := w.Request(e.Kind, client.ObjectKeyFromObject(e.Object))

@@ -110,9 +110,9 @@ func (r *Reconciler) conclude(
 func (r *Reconciler) forget(w *index.Cluster, req mcreconcile.Request, l looked) {
 	switch {
 	case l.Following || l.Current != nil && IsOurs(l.Current, l.Owner):
-		w.SetUnoffered(req.Name, true)
+		w.EditDefinition(req.Name, func(d *index.Definition) { d.Unoffered = true })
 	case l.Current == nil:
-		w.ForgetDefinition(req.Name)
+		w.EditDefinition(req.Name, func(d *index.Definition) { *d = index.Definition{Followed: d.Followed} })
 	}
 	if l.publication == (crossplane.Publication{}) {
 		r.mu.Lock()
@@ -170,7 +170,7 @@ func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster conn
 	l.Kept = class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 	l.Followed, l.Following = w.Followed(name)
 	l.states, l.JudgeableKnown = r.hub.Judgement(current, name)
-	l.Judged = w.IsJudged(name, l.states)
+	l.Judged = l.states != "" && w.Definition(name).Judged == l.states
 	return l, nil
 }
 

@@ -27,7 +27,7 @@ func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
 	w := index.NewCluster(index.Connection{})
 	w.Reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(controllertest.Scheme()).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			noticed = w.IsUnoffered(crd.GetName())
+			noticed = w.Definition(crd.GetName()).Unoffered
 			return nil
 		},
 	})

@@ -71,7 +71,7 @@ func (r *Reconciler) ensure(
 	want *wantedDefinition,
 ) error {
 	owner := w.Owner()
-	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, install.CompareState(current, want.hash)) {
+	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Definition(req.Name).Verified == install.CompareState(current, want.hash) {
 		return nil
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
@@ -105,11 +105,11 @@ func (r *Reconciler) ensure(
 	}
 	err = install.DefinitionReasons.Problem("write", install.Definition(req.Name), req.ClusterName, err)
 	if _, isProblem := errors.AsType[*condition.Error](err); isProblem {
-		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
+		w.EditDefinition(req.Name, func(d *index.Definition) { d.Unoffered = false }) // Its objects do not matter for that.
 		r.retain(w, before, p.Kind)
 	}
 	if err == nil {
-		w.Verified.Set(req.Name, install.CompareState(have, want.hash))
+		w.EditDefinition(req.Name, func(d *index.Definition) { d.Verified = install.CompareState(have, want.hash) })
 	}
 	return err
 }
@@ -122,7 +122,8 @@ func (r *Reconciler) wouldConvert(
 	if !want.converts || StorageVersion(have) == p.Kind.Version {
 		return false, nil
 	}
-	w.SetUnoffered(have.GetName(), true) // Before the check: deleting the last object requeues the definition.
+	// Before the check: deleting the last object requeues the definition.
+	w.EditDefinition(have.GetName(), func(d *index.Definition) { d.Unoffered = true })
 	empty, err := r.hasNoObjects(ctx, w, have)
 	if apierrors.IsForbidden(err) {
 		return true, nil // Nothing proves that there are none.
@@ -176,13 +177,13 @@ func (r *Reconciler) leaveForeign(w *index.Cluster, req mcreconcile.Request, hub
 func (r *Reconciler) Accept(
 	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (reconcile.Result, error) {
-	w.SetUnoffered(req.Name, false)
+	w.EditDefinition(req.Name, func(d *index.Definition) { d.Unoffered = false })
 	err := r.claimsProblem(ctx, w, req, kind)
 	if err != nil && !condition.IsPending(err) {
 		return r.conclude(ctx, cluster, req, err)
 	}
 	r.report(ctx, cluster, req, nil)
-	w.SetAccepted(req.Name)
+	w.EditDefinition(req.Name, func(d *index.Definition) { d.Drained, d.Judged = false, "" })
 	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.
 	r.Follow(w, req.Name, index.Followed{Kind: kind, InHub: true})
 	r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
@@ -202,7 +203,7 @@ func (r *Reconciler) claimsProblem(ctx context.Context, w *index.Cluster, req mc
 	case kindwatch.StateNotServed:
 		return r.unserved(ctx, w, req, kind)
 	case kindwatch.StateSynced:
-		w.Unserved.Set(req.Name, time.Time{})
+		w.EditDefinition(req.Name, func(d *index.Definition) { d.Unserved = time.Time{} })
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
 	return nil

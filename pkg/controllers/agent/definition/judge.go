@@ -57,16 +57,14 @@ func (r *Reconciler) Judge(
 		f, ok = before, true
 		f.Retained = true
 	}
-	if !ok {
-		r.Unfollow(w, req.Name)
-		w.Judged.Set(req.Name, states)
+	if ok && !following && w.RetainedKinds() >= MaxRetainedKinds {
 		return reconcile.Result{}, nil
 	}
-	if !following && w.RetainedKinds() >= MaxRetainedKinds {
-		return reconcile.Result{}, nil
-	}
-	w.Judged.Set(req.Name, states)
+	w.EditDefinition(req.Name, func(d *index.Definition) { d.Judged = states })
 	r.Follow(w, req.Name, f)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
 	// Its claims may be known already, so that no other event would say that there are none.
 	return reconcile.Result{RequeueAfter: condition.Soon}, nil
 }
@@ -79,7 +77,7 @@ func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, ki
 	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == kind.GroupKind() {
 		kind = theirs // In a version that the cluster serves.
 	}
-	if w.IsDrained(crd) {
+	if w.Definition(crd).Drained {
 		r.Unfollow(w, crd)
 		return
 	}
@@ -88,7 +86,7 @@ func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, ki
 	}
 	claims, err := w.Watcher.List(kind)
 	if err == nil && !slices.ContainsFunc(claims, func(i *kindwatch.Item) bool { return w.BearsFinalizer(i.Object()) }) {
-		w.SetDrained(crd)
+		w.EditDefinition(crd, func(d *index.Definition) { d.Drained = true })
 		r.Unfollow(w, crd)
 	}
 }
@@ -107,13 +105,7 @@ func (r *Reconciler) Follow(w *index.Cluster, crd string, f index.Followed) bool
 }
 
 // Unfollow stops following the claims of a kind in a cluster.
-func (r *Reconciler) Unfollow(w *index.Cluster, crd string) {
-	before, _ := w.Followed(crd)
-	if w.Unfollow(crd) {
-		r.hub.RefreshFollowed(w)
-		r.kindGone(w.Name, before.Kind)
-	}
-}
+func (r *Reconciler) Unfollow(w *index.Cluster, crd string) { r.Follow(w, crd, index.Followed{}) }
 
 // hubDefinition returns the relevant parts of the hub's definition of a name, nil if the watch says there is none. A
 // definition can be large, and a cluster's owner decides how often one of its name is judged: it is read once per

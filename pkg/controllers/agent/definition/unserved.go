@@ -27,7 +27,14 @@ const servedPatience = 5 * time.Second
 // says that the kind is served: then the watch is behind.
 func (r *Reconciler) unserved(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
 	now := r.clock.Now()
-	if left := w.Unserved.First(req.Name, now).Add(servedPatience).Sub(now); left > 0 {
+	var since time.Time
+	w.EditDefinition(req.Name, func(d *index.Definition) {
+		if d.Unserved.IsZero() {
+			d.Unserved = now
+		}
+		since = d.Unserved
+	})
+	if left := since.Add(servedPatience).Sub(now); left > 0 {
 		return condition.PendingError{After: left}
 	}
 	crd, err := r.get(ctx, w.Reader, req.Name)

@@ -26,7 +26,7 @@ func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.
 		return workloadSecretsUnknown(s)
 	}
 	wanted := sets.New(r.Hub.ComposedSecrets(hub)...)
-	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
+	for _, name := range s.Workload.Copies(s.Claim) {
 		if composes(hub, name) {
 			wanted.Insert(name)
 		}

@@ -26,7 +26,7 @@ import (
 // deleteCopies deletes connection Secrets that a claim no longer asks for, because it names another one or none. It
 // deletes only our copies that the claim controls, as a live read shows.
 func (r *Secrets) deleteCopies(ctx context.Context, s *Scope, wanted sets.Set[string]) error {
-	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
+	for _, name := range s.Workload.Copies(s.Claim) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
 			continue

@@ -10,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // A Secret that Masthead did not write can occupy the name of a connection Secret. Masthead watches only the Secrets
@@ -43,39 +41,23 @@ func AwaitedSecretKind(key types.NamespacedName) kindwatch.Kind {
 
 // awaitedSecrets are the Secrets of a workload cluster that block claims. The workload's mutex guards it.
 type awaitedSecrets struct {
-	// requests maps a blocking Secret to the claims that wait for its deletion; keys is the inverse.
-	requests objects.Index[types.NamespacedName, multicluster.ObjectRequest]
-	keys     objects.Index[multicluster.ObjectRequest, types.NamespacedName]
+	// waits are the claims that wait for the deletion of blocking Secrets.
+	waits[types.NamespacedName]
 
 	// watched are the blocking Secrets that are watched.
 	watched map[kindwatch.Kind]types.NamespacedName
 }
 
-func newAwaitedSecrets() awaitedSecrets {
-	return awaitedSecrets{
-		requests: objects.Index[types.NamespacedName, multicluster.ObjectRequest]{},
-		keys:     objects.Index[multicluster.ObjectRequest, types.NamespacedName]{},
-		watched:  map[kindwatch.Kind]types.NamespacedName{},
-	}
-}
-
 // set replaces the Secrets that a request waits for, and reports whether the set of watched Secrets changed.
-func (a *awaitedSecrets) set(req multicluster.ObjectRequest, keys []types.NamespacedName) (changed bool) {
-	wanted := sets.New(keys...)
-	for _, key := range a.keys.Values(req) {
-		if wanted.Has(key) {
-			continue
-		}
-		a.keys.Delete(req, key)
-		a.requests.Delete(key, req)
-		if kind := AwaitedSecretKind(key); len(a.requests[key]) == 0 && a.isWatched(kind) {
+func (a *awaitedSecrets) set(req multicluster.ObjectRequest, keys ...types.NamespacedName) (changed bool) {
+	a.waits.set(req, keys...)
+	for kind, key := range a.watched {
+		if len(a.requests[key]) == 0 {
 			delete(a.watched, kind)
 			changed = true
 		}
 	}
-	for key := range wanted {
-		a.keys.Insert(req, key)
-		a.requests.Insert(key, req)
+	for _, key := range keys {
 		if kind := AwaitedSecretKind(key); !a.isWatched(kind) && len(a.watched) < maxAwaitedSecrets {
 			a.watched[kind] = key
 			changed = true
@@ -93,7 +75,7 @@ func (a *awaitedSecrets) isWatched(kind kindwatch.Kind) bool {
 func (w *Cluster) AwaitSecrets(req multicluster.ObjectRequest, keys ...types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.awaited.set(req, keys) {
+	if w.awaited.set(req, keys...) {
 		w.Watcher.Set(ownerAwaited, slices.Collect(maps.Keys(w.awaited.watched))...)
 	}
 }
@@ -103,9 +85,9 @@ func (w *Cluster) ForgetAwaiting(gone func(multicluster.ObjectRequest) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	changed := false
-	for req := range w.awaited.keys {
+	for req := range w.awaited.keys[w.Name] {
 		if gone(req) {
-			changed = w.awaited.set(req, nil) || changed
+			changed = w.awaited.set(req) || changed
 		}
 	}
 	if changed {

@@ -7,13 +7,11 @@ import (
 	"maps"
 	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -22,9 +20,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // Owners of kinds in the hub's watcher.
@@ -85,32 +83,16 @@ func (i Identity) same(other Identity) bool { return i == other && i.Cluster != 
 type Cluster struct {
 	Connection
 
-	// Verified are the definitions that were compared with those derived from the hub's and found right.
-	Verified install.Latest[string, install.State]
-
-	// Judged are the states on both sides for which it was last decided how to follow the kind of a definition.
-	Judged install.Latest[string, string]
-
-	// Unserved are the installed definitions whose kinds are not served, and since when that is known.
-	Unserved install.Latest[string, time.Time]
-
 	mu sync.Mutex
 
-	// kinds are the synchronised claim kinds, by CRD name: those whose CRD Masthead installed in this cluster, and those
-	// that may still have claims with our finalizer.
-	kinds map[string]Followed
-
-	// drained are the foreign CRDs of which no claim has our finalizer.
-	drained sets.Set[string]
-
-	// unoffered are the definitions that the hub does not offer to the cluster, or not in its version.
-	unoffered map[string]struct{}
+	// definitions are those of claim kinds, by name.
+	definitions map[string]Definition
 
 	// secrets are the last states of the Secrets that Masthead wrote into the cluster, to detect foreign writes.
 	secrets map[types.NamespacedName]CopyState
 
-	// copies are the names of the Secrets with our label, by their controller's UID.
-	copies map[types.UID]sets.Set[string]
+	// copies are the Secrets with our label.
+	copies secretIndex
 
 	// awaited are foreign Secrets that block claims.
 	awaited awaitedSecrets
@@ -133,12 +115,11 @@ type Connection struct {
 // NewCluster returns an instance of a cluster with an empty cache.
 func NewCluster(c Connection) *Cluster {
 	return &Cluster{
-		Connection: c,
-		kinds:      map[string]Followed{},
-		drained:    sets.New[string](),
-		secrets:    map[types.NamespacedName]CopyState{},
-		copies:     map[types.UID]sets.Set[string]{},
-		awaited:    newAwaitedSecrets(),
+		Connection:  c,
+		definitions: map[string]Definition{},
+		secrets:     map[types.NamespacedName]CopyState{},
+		copies:      secretIndex{objects.Index[types.UID, types.NamespacedName]{}},
+		awaited:     awaitedSecrets{waits: newWaits[types.NamespacedName](), watched: map[kindwatch.Kind]types.NamespacedName{}},
 	}
 }
 
@@ -163,8 +144,9 @@ func (w *Cluster) Unprotected(claim *unstructured.Unstructured) *unstructured.Un
 func (w *Cluster) takeOver(old *Cluster) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
-	maps.Copy(w.kinds, old.kinds)
+	for crd, d := range old.definitions {
+		w.definitions[crd] = Definition{Followed: d.Followed, Drained: d.Drained} // The rest is found out again.
+	}
 	maps.Copy(w.secrets, old.secrets)
-	w.drained = old.drained.Clone()
 	w.watchKinds()
 }

@@ -5,11 +5,8 @@ package index
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -48,7 +45,7 @@ func (h *Hub) watchComposed() {
 	h.Watcher.Set(ownerComposed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	clear(h.composed)
+	clear(h.composed.Index)
 }
 
 // handleComposed indexes composed Secrets, and enqueues the composite whose Secret changed.
@@ -65,40 +62,14 @@ func (h *Hub) handleComposed(e kindwatch.Event) {
 		return
 	}
 	h.mu.Lock()
-	if e.Old != nil {
-		h.unindexComposed(e.Old)
-	}
-	h.unindexComposed(e.Object)
-	if owner := metav1.GetControllerOfNoCopy(e.Object); owner != nil && e.Type != kindwatch.Deleted {
-		if h.composed[owner.UID] == nil {
-			h.composed[owner.UID] = sets.New[types.NamespacedName]()
-		}
-		h.composed[owner.UID].Insert(types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()})
-	}
+	h.composed.track(e)
 	h.mu.Unlock()
 	h.handleSecrets(e)
-}
-
-func (h *Hub) unindexComposed(secret *unstructured.Unstructured) {
-	owner := metav1.GetControllerOfNoCopy(secret)
-	if owner == nil {
-		return
-	}
-	h.composed[owner.UID].Delete(types.NamespacedName{Namespace: secret.GetNamespace(), Name: secret.GetName()})
-	if h.composed[owner.UID].Len() == 0 {
-		delete(h.composed, owner.UID)
-	}
 }
 
 // ComposedSecrets returns the names of the Secrets that a composite controls, in its own namespace.
 func (h *Hub) ComposedSecrets(composite *unstructured.Unstructured) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var names []string
-	for key := range h.composed[composite.GetUID()] {
-		if key.Namespace == composite.GetNamespace() {
-			names = append(names, key.Name)
-		}
-	}
-	return names
+	return h.composed.names(composite)
 }

@@ -4,12 +4,13 @@
 package index
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // Wrote records the state of a Secret that Masthead wrote or verified.
@@ -48,37 +49,46 @@ type CopyState struct{ Of, Version string }
 func (w *Cluster) TrackCopy(e kindwatch.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e.Old != nil {
-		w.untrackCopy(e.Old)
-	}
-	if e.Type == kindwatch.Deleted {
-		w.untrackCopy(e.Object)
-		return
-	}
-	owner := metav1.GetControllerOfNoCopy(e.Object)
-	if owner == nil {
-		return
-	}
-	if w.copies[owner.UID] == nil {
-		w.copies[owner.UID] = sets.New[string]()
-	}
-	w.copies[owner.UID].Insert(e.Object.GetName())
+	w.copies.track(e)
 }
 
-func (w *Cluster) untrackCopy(secret *unstructured.Unstructured) {
-	owner := metav1.GetControllerOfNoCopy(secret)
-	if owner == nil {
-		return
-	}
-	w.copies[owner.UID].Delete(secret.GetName())
-	if w.copies[owner.UID].Len() == 0 {
-		delete(w.copies, owner.UID)
-	}
-}
-
-// Copies returns the names of the Secrets with our label that an object controls. They are in its namespace.
-func (w *Cluster) Copies(owner types.UID) []string {
+// Copies returns the names of the Secrets with our label that a claim controls.
+func (w *Cluster) Copies(claim metav1.Object) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sets.List(w.copies[owner])
+	return w.copies.names(claim)
+}
+
+// secretIndex holds Secrets by the UID of their controller.
+type secretIndex struct {
+	objects.Index[types.UID, types.NamespacedName]
+}
+
+// track updates the index with an event of a Secret.
+func (x secretIndex) track(e kindwatch.Event) {
+	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
+	if e.Old != nil {
+		if owner := metav1.GetControllerOfNoCopy(e.Old); owner != nil {
+			x.Delete(owner.UID, key)
+		}
+	}
+	switch owner := metav1.GetControllerOfNoCopy(e.Object); {
+	case owner == nil:
+	case e.Type == kindwatch.Deleted:
+		x.Delete(owner.UID, key)
+	default:
+		x.Insert(owner.UID, key)
+	}
+}
+
+// names returns the names of the Secrets that an object controls, in its own namespace.
+func (x secretIndex) names(owner metav1.Object) []string {
+	var names []string
+	for key := range x.Index[owner.GetUID()] {
+		if key.Namespace == owner.GetNamespace() {
+			names = append(names, key.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

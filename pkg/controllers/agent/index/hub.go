@@ -62,8 +62,8 @@ type Hub struct {
 	// served are the versions that the hub serves, as last read from its definitions.
 	served map[schema.GroupResource]servedVersions
 
-	// composed are the composed Secrets in the hub, by their controller's UID.
-	composed map[types.UID]sets.Set[types.NamespacedName]
+	// composed are the composed Secrets in the hub.
+	composed secretIndex
 
 	// origins are the claims in the hub that name a source, by source.
 	origins originIndex
@@ -78,10 +78,7 @@ type Hub struct {
 	deleted deletions
 
 	// waiting are the claims in workload clusters that wait for a change at a place in the hub.
-	waiting objects.Index[ownership.Place, multicluster.ObjectRequest]
-
-	// waitsAt is the inverse of waiting.
-	waitsAt RequestMap[ownership.Place]
+	waiting waits[ownership.Place]
 }
 
 // servedVersions are the versions of a kind that the hub serves. The kind is in one of them, if there is one: the
@@ -105,12 +102,11 @@ func NewHub(fleet Fleet, w *Clusters, requirements *multicluster.EventQueue[mult
 		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
 		following:    map[schema.GroupResource]kindwatch.Kind{},
 		served:       map[schema.GroupResource]servedVersions{},
-		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
+		composed:     secretIndex{objects.Index[types.UID, types.NamespacedName]{}},
 		origins:      originIndex{},
 		left:         originIndex{},
 		taken:        objects.Index[string, ownership.Origin]{},
-		waiting:      objects.Index[ownership.Place, multicluster.ObjectRequest]{},
-		waitsAt:      RequestMap[ownership.Place]{},
+		waiting:      newWaits[ownership.Place](),
 	}
 	h.Kept = Kept{hub: h, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
 	return h
@@ -157,17 +153,10 @@ func (h *Hub) Places(o ownership.Origin) []ownership.Place {
 
 // EnqueueKind queues every claim of a kind in a workload cluster.
 func (h *Hub) EnqueueKind(w *Cluster, resource schema.GroupResource, add func(...multicluster.ObjectRequest)) {
-	for _, kind := range w.ClaimKinds() {
-		if kind.GroupResource() != resource {
-			continue
-		}
-		claims, err := w.Watcher.List(kind)
-		if err != nil {
-			continue
-		}
-		for _, c := range claims {
-			add(w.Request(kind, c.Key))
-		}
+	kind, _ := w.KindFor(resource.String())
+	claims, _ := w.Watcher.List(kind)
+	for _, c := range claims {
+		add(w.Request(kind, c.Key))
 	}
 }
 
@@ -184,44 +173,32 @@ func (h *Hub) enqueueAll() {
 func (h *Hub) Wait(key ownership.Place, r multicluster.ObjectRequest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.stopWaitingLocked(r)
-	h.waiting.Insert(key, r)
-	h.waitsAt.Set(r, key)
+	h.waiting.set(r, key)
 }
 
 // StopWaiting undoes Wait.
 func (h *Hub) StopWaiting(r multicluster.ObjectRequest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.stopWaitingLocked(r)
-}
-
-func (h *Hub) stopWaitingLocked(r multicluster.ObjectRequest) {
-	key, ok := h.waitsAt.Get(r)
-	if !ok {
-		return
-	}
-	h.waitsAt.Delete(r)
-	h.waiting.Delete(key, r)
+	h.waiting.set(r)
 }
 
 // WaitingFor returns the claims that wait for a change at a place of the hub.
 func (h *Hub) WaitingFor(key ownership.Place) []multicluster.ObjectRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.waiting.Values(key)
+	return h.waiting.requests.Values(key)
 }
 
 // ForgetRequests drops the waits of a cluster's claims that are gone.
 func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(multicluster.ObjectRequest) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for r, key := range h.waitsAt[name] {
+	for r := range h.waiting.keys[name] {
 		if gone(r) {
-			h.waiting.Delete(key, r)
+			h.waiting.set(r)
 		}
 	}
-	h.waitsAt.Forget(name, gone)
 }
 
 // track maintains the indices of origins and deletions.

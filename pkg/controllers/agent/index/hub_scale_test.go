@@ -52,7 +52,7 @@ func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
 		return testing.AllocsPerRun(100, func() {
 			w.Follow("other", Followed{Kind: kind, InHub: true})
 			h.RefreshFollowed(w)
-			w.Unfollow("other")
+			w.Follow("other", Followed{})
 			h.RefreshFollowed(w)
 		})
 	}

@@ -39,7 +39,7 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 			for range 200 {
 				w.Follow(kind.Resource, Followed{Kind: kind, InHub: true})
 				h.RefreshFollowed(w)
-				w.Unfollow(kind.Resource)
+				w.Follow(kind.Resource, Followed{})
 				h.RefreshFollowed(w)
 			}
 			if i%2 == 0 {
@@ -173,7 +173,7 @@ func TestTheHubIsReadInItsOwnVersion(t *testing.T) {
 			w, _ := h.Clusters.Get("w1")
 			w.Follow("first", Followed{Kind: in("v0"), InHub: true})
 			h.RefreshFollowed(w)
-			w.Unfollow("first") // The other cluster's version is the only one that is left.
+			w.Follow("first", Followed{}) // The other cluster's version is the only one that is left.
 			h.RefreshFollowed(w)
 			from := ownership.Origin{Source: ownership.Source{Identifier: "id", Namespace: "foo"}, Resource: ours.GroupResource(), Name: "db"}
 			h.origins.insert(from, ownershiptest.InBar("db"))

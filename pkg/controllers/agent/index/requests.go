@@ -12,6 +12,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // RequestMap maps requests to values, by cluster: the cost of forgetting a cluster depends on what that cluster has,
@@ -45,6 +46,31 @@ func (m RequestMap[V]) Forget(name mcr.ClusterName, gone func(multicluster.Objec
 	maps.DeleteFunc(m[name], func(req multicluster.ObjectRequest, _ V) bool { return gone(req) })
 	if len(m[name]) == 0 {
 		delete(m, name)
+	}
+}
+
+// waits are what requests wait for. They are not safe for concurrent use.
+type waits[K comparable] struct {
+	requests objects.Index[K, multicluster.ObjectRequest]
+	keys     RequestMap[[]K]
+}
+
+func newWaits[K comparable]() waits[K] {
+	return waits[K]{requests: objects.Index[K, multicluster.ObjectRequest]{}, keys: RequestMap[[]K]{}}
+}
+
+// set replaces what a request waits for.
+func (w waits[K]) set(req multicluster.ObjectRequest, keys ...K) {
+	before, _ := w.keys.Get(req)
+	for _, key := range before {
+		w.requests.Delete(key, req)
+	}
+	w.keys.Delete(req)
+	if len(keys) > 0 {
+		w.keys.Set(req, keys)
+	}
+	for _, key := range keys {
+		w.requests.Insert(key, req)
 	}
 }
 
