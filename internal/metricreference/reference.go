@@ -45,6 +45,7 @@ func Groups() ([]Group, error) {
 		{"Connections", func(reg prometheus.Registerer) error { connection.RegisterMetrics(reg); return nil }},
 		{"Queues", func(reg prometheus.Registerer) error { multicluster.NewMetrics(reg); return nil }},
 		{"Claims", func(reg prometheus.Registerer) error {
+			index.RegisterClaims(reg, nil)
 			downstream.New(reg)
 			index.RegisterOrphans(reg, nil)
 			index.RegisterMemory(reg, nil)

@@ -88,6 +88,28 @@ func NewGaugeDesc(reg prometheus.Registerer, d Definition) *prometheus.Desc {
 	return prometheus.NewDesc(d.Name, d.Help, d.LabelNames(), nil)
 }
 
+// gauges are computed on collection.
+type gauges struct {
+	desc *prometheus.Desc
+	each func(emit func(value float64, labels ...string))
+}
+
+// Describe implements prometheus.Collector.
+func (g gauges) Describe(out chan<- *prometheus.Desc) { out <- g.desc }
+
+// Collect implements prometheus.Collector.
+func (g gauges) Collect(out chan<- prometheus.Metric) {
+	g.each(func(value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+	})
+}
+
+// RegisterGauges registers a gauge whose values are computed on collection: each emits them. It panics if the name is
+// already registered.
+func RegisterGauges(reg prometheus.Registerer, d Definition, each func(emit func(value float64, labels ...string))) {
+	reg.MustRegister(gauges{desc: NewGaugeDesc(reg, d), each: each})
+}
+
 func register(reg prometheus.Registerer, c prometheus.Collector) {
 	if reg != nil {
 		reg.MustRegister(c)

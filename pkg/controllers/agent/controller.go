@@ -22,12 +22,12 @@ import (
 // Reconcile synchronises one claim with its object in the hub. It gathers facts, makes a plan, applies its steps, and
 // propagates the hub's state down whether or not the steps succeeded.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.ObjectRequest) (reconcile.Result, error) {
-	r.resetBackOff(req)
-	defer r.forgetGone(req) // After goOn, which may note state of a cluster that is gone.
+	defer r.forgetGone(req) // After what may note state of a cluster that is gone.
 	var wrote []index.Version
 	r.reported.Begin(req)
-	defer func() { r.requeueHeldEvents(req, wrote) }()
-	seen := r.metrics.TakeChanges(req)
+	defer func() { r.queueHeld(req, wrote) }()
+	r.resetBackOff(req)
+	seen := r.ledger.Entry(req).Changes
 	s, err := r.gatherFacts(ctx, req)
 	if err != nil {
 		return condition.Result(err)
@@ -46,7 +46,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.
 		if s.AwaitsStatus {
 			seen.Hub = time.Time{}
 		}
-		r.metrics.Discard(req, seen)
+		r.ledger.Edit(req, func(e *index.Entry) { e.Changes.Settle(seen) })
 	}
 	return result, multicluster.AsForeign(err)
 }

@@ -96,9 +96,14 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	ghost := f.NewClaim(f.Namespace, "ghost")
 	req := w.Request(kind, client.ObjectKeyFromObject(ghost))
 
-	f.looked.mu.Lock() // Forgetting a claim blocks here.
-	unlock := sync.OnceFunc(f.looked.mu.Unlock)
+	locked, release := make(chan struct{}), make(chan struct{})
+	unlock := sync.OnceFunc(func() { close(release) })
 	defer unlock()
+	go f.agent.workloads.IfCurrent(w.Name, w, func() { // Forgetting a claim blocks here.
+		close(locked)
+		<-release
+	})
+	<-locked
 	looked := make(chan error)
 	go func() {
 		_, _, err := f.agent.requirements.getClaim(w, req)
@@ -109,7 +114,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).getClaim") {
 			return errors.New("it was not looked for yet")
 		}
-		if !strings.Contains(string(stacks), "(*reportedClaims).Requirement") {
+		if !strings.Contains(string(stacks), "(*requirementReconciler).forgetAllButVanished") {
 			return errors.New("it is being looked for")
 		}
 		return nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +34,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // apiServer records the requested writes, and has one answer to everything.
@@ -165,7 +163,7 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, _, _ := teller(t, claim)
-	r.metrics.Requirement(s.ObjectRequest, fleetv1alpha1.ReasonSynced)
+	r.ledger.Edit(s.ObjectRequest, func(e *index.Entry) { e.Reason = fleetv1alpha1.ReasonSynced })
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Error{Reason: chosen})
 		claim.Object["status"] = propagation.BuildStatus(claim, hub, true, shown, r.clock.Now())
@@ -173,11 +171,8 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", fleetv1alpha1.ReasonSynced)...)); got != 1 {
-		t.Errorf("want what was counted to stay counted, got %v", got)
-	}
-	if got := testutil.CollectAndCount(r.metrics.Requirements); got != 1 {
-		t.Errorf("want no other series, got %d", got)
+	if got := r.ledger.Entry(s.ObjectRequest).Reason; got != fleetv1alpha1.ReasonSynced {
+		t.Errorf("want what was counted to stay counted, got %q", got)
 	}
 }
 
@@ -291,8 +286,8 @@ func TestVanishedClaimIsNotReported(t *testing.T) {
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
 	}
-	if got := testutil.CollectAndCount(r.metrics.Requirements); len(server.requests) != 0 || got != 0 {
-		t.Errorf("want nothing to be written or counted, got %v and %d series", server.requests, got)
+	if got := r.ledger.Entry(s.ObjectRequest).Reason; len(server.requests) != 0 || got != "" {
+		t.Errorf("want nothing to be written or counted, got %v and %q", server.requests, got)
 	}
 }
 

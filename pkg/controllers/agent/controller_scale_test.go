@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -22,11 +20,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -91,9 +87,7 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 // TestForgettingAClusterLooksAtItsOwnRequests counts the requests visited. They used to be the whole fleet's.
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
-	r := &requirementReconciler{
-		ledger: &index.Ledger{}, metrics: downstream.New(prometheus.NewRegistry()),
-	}
+	r := &requirementReconciler{ledger: &index.Ledger{}}
 	const clusters, claims = 50, 3
 	requestOf := func(i int) multicluster.ObjectRequest {
 		return multicluster.ObjectRequest{
@@ -104,8 +98,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	for i := range clusters * claims {
 		req := requestOf(i)
 		h.Wait(ownershiptest.InBar(fmt.Sprint(i)), req)
-		r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
-		r.ledger.Edit(req, func(e *index.Entry) { e.Shown = "x" })
+		r.ledger.Edit(req, func(e *index.Entry) { e.Reason = fleetv1alpha1.ReasonSynced })
 	}
 	looks := 0
 	gone := func(req multicluster.ObjectRequest) bool {
@@ -115,10 +108,9 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 		return true
 	}
 	h.ForgetRequests("w7", gone)
-	r.metrics.ForgetRequests("w7", gone)
 	r.ledger.Forget("w7", gone)
-	// The state of the cluster, and of others, in the queue, the ledger and the metrics.
-	var of, others [3]int
+	// The state of the cluster, and of others, in the queue and the ledger.
+	var of, others [2]int
 	for i := range clusters * claims {
 		req, n := requestOf(i), &others
 		if req.ClusterName == "w7" {
@@ -128,14 +120,11 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 		if r.ledger.Entry(req) != (index.Entry{}) {
 			n[1]++
 		}
-		if i%claims == 0 {
-			n[2] += int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues(req.ClusterName, fleetv1alpha1.ReasonSynced)...)))
-		}
 	}
-	if looks == 0 || of != [3]int{} {
+	if looks == 0 || of != [2]int{} {
 		t.Errorf("want all of its requests to be forgotten, got %v after %d looks", of, looks)
 	}
-	if n := (clusters - 1) * claims; others != [3]int{n, n, n} {
+	if n := (clusters - 1) * claims; others != [2]int{n, n} {
 		t.Errorf("want %d of others to stay, got %v", n, others)
 	}
 }

@@ -24,7 +24,6 @@ func (r *requirementReconciler) forgetAllButVanished(req multicluster.ObjectRequ
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
 		w.AwaitSecrets(req)
 	}
-	r.reports.Metrics.Requirement(req, "")
 	r.ledger.Edit(req, func(e *index.Entry) { *e = index.Entry{Vanished: e.Vanished} })
 }
 
@@ -38,7 +37,6 @@ func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.
 		w.ForgetAwaiting(gone)
 	}
 	r.hub.ForgetRequests(name, gone)
-	r.metrics.ForgetRequests(name, gone)
 	r.ledger.Forget(name, gone)
 }
 

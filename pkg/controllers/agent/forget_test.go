@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -21,7 +20,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -67,15 +65,14 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			req := multicluster.ObjectRequest{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
 				h.Wait(ownershiptest.InBar("db"), req)
-				r.ledger.Edit(req, func(e *index.Entry) { e.Shown = "x" })
-				r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
+				r.ledger.Edit(req, func(e *index.Entry) { e.Reason = fleetv1alpha1.ReasonSynced })
 			}
 			left := func() int {
 				n := len(h.WaitingFor(ownershiptest.InBar("db")))
 				if r.ledger.Entry(req) != (index.Entry{}) {
 					n++
 				}
-				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", fleetv1alpha1.ReasonSynced)...)))
+				return n
 			}
 			work()
 			tc.goes(d, h, w)

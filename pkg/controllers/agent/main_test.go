@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +26,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -116,7 +114,6 @@ type fixture struct {
 	lane     *lane
 	fleet    *fakefleet.Fleet
 	agent    *agent
-	looked   *reportedClaims
 	registry *prometheus.Registry
 	grace    time.Duration
 
@@ -125,37 +122,6 @@ type fixture struct {
 
 	manager          *controllertest.Manager
 	disengageCluster context.CancelFunc
-}
-
-// reportedClaims records which claims users received reports about.
-type reportedClaims struct {
-	*downstream.Metrics
-
-	mu      sync.Mutex
-	reasons map[multicluster.ObjectRequest]string
-}
-
-func (c *reportedClaims) Requirement(req multicluster.ObjectRequest, reason string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reasons[req] = reason
-	if reason == "" {
-		delete(c.reasons, req)
-	}
-	c.Metrics.Requirement(req, reason)
-}
-
-// of returns how many of these claims are in a group.
-func (c *reportedClaims) of(group string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := 0
-	for req := range c.reasons {
-		if req.Kind.Group == group {
-			n++
-		}
-	}
-	return n
 }
 
 // newFixture starts an agent for a cluster whose claims go to one target namespace. The claim kind is published;
@@ -195,9 +161,6 @@ func (f *fixture) start() {
 	if f.agent, err = setup(f.manager, o); err != nil {
 		f.T.Fatal(err)
 	}
-
-	f.looked = &reportedClaims{Metrics: f.agent.requirements.metrics, reasons: map[multicluster.ObjectRequest]string{}}
-	f.agent.requirements.reports.Metrics = f.looked
 
 	f.fleet.Set(connection.Cluster{
 		Name: f.Cluster, State: connection.StateConnected, UID: f.KubeSystemUID(), Hub: f.Owner,
@@ -245,7 +208,13 @@ func (f *fixture) isRunning() bool { return f.agent != nil && !f.manager.IsStopp
 func (f *fixture) lookedAt(claims int) {
 	f.T.Helper()
 	f.Within("the claims are looked at", func() error {
-		if n := f.looked.of(f.Group); n != claims {
+		n := 0
+		f.agent.requirements.ledger.Each(func(req multicluster.ObjectRequest, e index.Entry) {
+			if req.Kind.Group == f.Group && e.Reason != "" {
+				n++
+			}
+		})
+		if n != claims {
 			return fmt.Errorf("%d of %d are", n, claims)
 		}
 		return nil

@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // protect ensures that the claim has the finalizer. The claim also announces the hub namespace in which its object is
@@ -118,7 +117,8 @@ func (r *requirementReconciler) push(
 	if hub != nil && propagation.Applied(intent, hub, s.Form) {
 		return hub, nil
 	}
-	if hub != nil && r.isNoOp(s.ObjectRequest, intent, hub) {
+	if hub != nil && r.ledger.Entry(s.ObjectRequest).Pushed == newPushedClaim(intent, hub) {
+		// The API server mutates the object in a way that we cannot foresee, and another apply would change nothing.
 		s.Altered = propagation.Altered(intent, hub, s.Form)
 		return hub, nil
 	}
@@ -144,9 +144,11 @@ func (r *requirementReconciler) push(
 	}
 	s.Altered = propagation.Altered(intent, out, s.Form)
 	r.observe(s, key, out)
-	r.remember(s.ObjectRequest, intent, out)
+	r.ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
+		e.Pushed = newPushedClaim(intent, out)
+		r.metrics.ObservePushed(s.ClusterName, e, s.Changes, r.clock.Now())
+	})
 	r.metrics.Wrote(s.ClusterName, downstream.WriteClaim)
-	r.metrics.ObservePushed(s.ObjectRequest, s.Changes, r.clock.Now())
 	return out, nil
 }
 
@@ -200,16 +202,6 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.Kind, key.NamespacedName, err)
 	}
 	return obj, nil
-}
-
-// isNoOp reports whether applying an intent to exactly this state of the hub's object has already resulted in that
-// state. Then the API server mutates the object in a way we cannot foresee, and another apply would change nothing.
-func (r *requirementReconciler) isNoOp(req multicluster.ObjectRequest, intent, hub *unstructured.Unstructured) bool {
-	return r.ledger.Entry(req).Pushed == newPushedClaim(intent, hub)
-}
-
-func (r *requirementReconciler) remember(req multicluster.ObjectRequest, intent, result *unstructured.Unstructured) {
-	r.ledger.Edit(req, func(e *index.Entry) { e.Pushed = newPushedClaim(intent, result) })
 }
 
 func newPushedClaim(intent, hub *unstructured.Unstructured) index.PushedClaim {

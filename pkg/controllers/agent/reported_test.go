@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,9 +49,7 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 		for side, report := range map[string]func(*agent, *index.Cluster, multicluster.ObjectRequest, kindwatch.Event){
 			"Claim": func(a *agent, w *index.Cluster, _ multicluster.ObjectRequest, e kindwatch.Event) { a.handleClaim(w, e) },
 			"Hub": func(a *agent, _ *index.Cluster, req multicluster.ObjectRequest, e kindwatch.Event) {
-				if a.requirements.hubChanged(req, e) {
-					a.hub.Requirements.AddAhead(req)
-				}
+				a.requirements.hubChanged(req, e)
 			},
 		} {
 			t.Run(name+side, func(t *testing.T) {
@@ -61,7 +59,6 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				h.Clusters.Add(w.Name, nil, w)
 				r := newRequirementReconciler(requirementOptions{
 					hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
-					metrics: downstream.New(prometheus.NewRegistry()),
 				})
 				a := &agent{hub: h, requirements: r}
 				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[multicluster.ObjectRequest]())
@@ -77,13 +74,13 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				if held := q.Len() == 0; held == (tc.event == kindwatch.Deleted) {
 					t.Errorf("%s While the claim is reconciled, want a change to wait, and an end not to; queued: %d", tc.reason, q.Len())
 				}
-				noted := func() bool { return r.metrics.TakeChanges(req) != (downstream.Changes{}) }
+				noted := func() bool { return r.ledger.Entry(req).Changes != (index.Changes{}) }
 				// A hub object's deletion is timed from its report.
 				atOnce := tc.event == kindwatch.Deleted && side == "Hub"
 				if noted() != atOnce {
 					t.Error("want nothing to be timed before it is known whose it is")
 				}
-				r.requeueHeldEvents(req, []index.Version{{UID: "1", ResourceVersion: "5"}})
+				r.queueHeld(req, []index.Version{{UID: "1", ResourceVersion: "5"}})
 				if again := q.Len() == 1; again != tc.again {
 					t.Errorf("%s Looked at again: want %t, got %t", tc.reason, tc.again, again)
 				}
@@ -105,36 +102,39 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
 	h.Clusters.Add(w.Name, nil, w)
-	clock := testingclock.NewFakePassiveClock(time.Now())
+	during := &duringClock{PassiveClock: clock.RealClock{}}
 	r := newRequirementReconciler(requirementOptions{
-		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: clock,
-		identities: &hubaccess.Clients{}, metrics: downstream.New(prometheus.NewRegistry()),
+		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: during, identities: &hubaccess.Clients{},
 	})
 	req := multicluster.ObjectRequest{ClusterName: "w1"}
 	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
 	held := false
-	// The claim's kind is not followed, which is the first thing a reconcile checks and notes.
-	r.reports.Metrics = &noting{Metrics: r.metrics, note: func() {
-		held = held || !r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object})
+	during.do = func() {
+		r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object})
+		held = r.ledger.Entry(req).Changes == (index.Changes{})
 		h.Clusters.Remove(w.Name, nil, w)
-	}}
+	}
 	if _, err := r.Reconcile(t.Context(), req); err != nil || !held {
 		t.Fatalf("want the report to wait for the end of the reconcile, got %t, %v", held, err)
 	}
-	if left := r.metrics.TakeChanges(req); left != (downstream.Changes{}) {
+	if left := r.ledger.Entry(req); left != (index.Entry{}) {
 		t.Errorf("want nothing to be left of the cluster, got %v", left)
 	}
 }
 
-// noting are metrics that signal when a claim is counted.
-type noting struct {
-	*downstream.Metrics
-	note func()
+// duringClock does something when it is read first, as a reconcile does.
+type duringClock struct {
+	clock.PassiveClock
+	do func()
 }
 
-func (n *noting) Requirement(req multicluster.ObjectRequest, reason string) {
-	n.Metrics.Requirement(req, reason)
-	n.note()
+// Now implements clock.PassiveClock.
+func (c *duringClock) Now() time.Time {
+	if do := c.do; do != nil {
+		c.do = nil
+		do()
+	}
+	return c.PassiveClock.Now()
 }
 
 func TestWritesAreNoted(t *testing.T) {

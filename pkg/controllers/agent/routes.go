@@ -172,9 +172,6 @@ func (a *agent) handleClaim(w *index.Cluster, e kindwatch.Event) {
 	if vanished(e, w.Owner()) {
 		a.requirements.vanish(req, e.Object)
 	}
-	if a.requirements.claimChanged(req, e) {
-		return // Queued when the running reconcile ends.
-	}
 	switch {
 	case e.SelfInduced:
 		// The reconcile that wrote this has already continued with it.
@@ -182,11 +179,8 @@ func (a *agent) handleClaim(w *index.Cluster, e kindwatch.Event) {
 		a.hub.Requirements.AddInitial(req)
 	case onlyRequestsReconcile(e):
 		a.hub.Requirements.AddAfter(a.requirements.noteReconcileRequest(req), req)
-	case requestsReconcile(e):
-		a.requirements.noteReconcileRequest(req)
-		a.hub.Requirements.Add(req)
 	default:
-		a.hub.Requirements.Add(req)
+		a.requirements.claimChanged(req, e)
 	}
 }
 

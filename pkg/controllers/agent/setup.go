@@ -108,6 +108,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	a.hub.Changed = a.requirements.hubChanged
 	if o.Registerer != nil {
 		hubaccess.RegisterMetrics(o.Registerer, a.requirements.identities)
+		index.RegisterClaims(o.Registerer, a.requirements.ledger)
 	}
 	a.definitions = definition.New(definition.Options{
 		Hub: a.hub, Workloads: a.workloads, Fleet: o.Fleet,

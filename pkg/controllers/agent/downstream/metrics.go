@@ -5,14 +5,11 @@ package downstream
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/metric"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // What masthead_agent_writes_total counts.
@@ -30,29 +27,14 @@ const (
 // Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
 // publishes nothing.
 type Metrics struct {
-	// Requirements counts claims, by the reason of their condition AgentSynced.
-	Requirements *prometheus.GaugeVec
-	writes       *prometheus.CounterVec
-	definitions  *prometheus.GaugeVec
-	latencies    latencies
-
-	mu sync.Mutex
-	// changed holds the claims waiting to be pushed, or to show the hub's status.
-	changed index.RequestMap[Changes]
-	// reasons holds the reason under which each claim was last counted.
-	reasons index.RequestMap[string]
+	writes                  *prometheus.CounterVec
+	definitions             *prometheus.GaugeVec
+	claimToHub, hubToStatus *prometheus.HistogramVec
 }
 
 // New registers the metrics of this package. It panics if they are registered there already.
 func New(reg prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		Requirements: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_agent_requirements",
-			Help:       "Claims of a workload cluster, by the reason of their condition AgentSynced.",
-			PerCluster: true,
-			Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
-			See:        "claims.md#the-condition-agentsynced",
-		}),
+	return &Metrics{
 		writes: metric.NewCounter(reg, metric.Definition{
 			Name:       "masthead_agent_writes_total",
 			Help:       "Writes of the agent to a workload cluster, or to the hub for it.",
@@ -68,11 +50,23 @@ func New(reg prometheus.Registerer) *Metrics {
 			Labels:     []metric.Label{{Name: "crd", Values: "the name of the CustomResourceDefinition"}},
 			See:        "claims.md#definitions",
 		}),
-		latencies: newLatencies(reg),
-		changed:   index.RequestMap[Changes]{},
-		reasons:   index.RequestMap[string]{},
+		claimToHub: metric.NewHistogram(reg, metric.Definition{
+			Name: "masthead_agent_claim_to_hub_seconds",
+			Help: "Time from when the watch of a workload cluster reported a claim that is new or whose spec changed, until the hub " +
+				"answered the write that carries it. The time includes retries and waiting for a worker. Claims that existed before the " +
+				"manager started, and claims that are held up by a problem of their own, are not counted.",
+			PerCluster: true,
+			Buckets:    latencyBuckets(),
+		}),
+		hubToStatus: metric.NewHistogram(reg, metric.Definition{
+			Name: "masthead_agent_hub_to_status_seconds",
+			Help: "Time from when the watch of the hub reported a change of a claim's object, until the workload cluster answered the " +
+				"write of the status that shows it. A change that the status does not show is not counted. The first status of a claim " +
+				"waits a moment, so that more of it is written at once.",
+			PerCluster: true,
+			Buckets:    latencyBuckets(),
+		}),
 	}
-	return m
 }
 
 // Wrote counts a write to a cluster, or to the hub for it.
@@ -80,31 +74,6 @@ func (m *Metrics) Wrote(cluster mcr.ClusterName, what string) {
 	if m != nil {
 		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 	}
-}
-
-// Requirement counts a claim under a reason; an empty reason stops counting it.
-func (m *Metrics) Requirement(r multicluster.ObjectRequest, reason string) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if reason == "" {
-		m.changed.Delete(r)
-	}
-	before, _ := m.reasons.Get(r)
-	if before == reason {
-		return
-	}
-	if before != "" {
-		m.Requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, before)...).Dec()
-	}
-	if reason == "" {
-		m.reasons.Delete(r)
-		return
-	}
-	m.reasons.Set(r, reason)
-	m.Requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, reason)...).Inc()
 }
 
 // Definition records whether a definition offered to a cluster is there as in the hub.
@@ -131,30 +100,9 @@ func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
 	if m == nil {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.reasons, cluster)
-	delete(m.changed, cluster)
 	labels := metric.ClusterLabels(cluster)
-	m.Requirements.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
 	m.definitions.DeletePartialMatch(labels)
-	m.latencies.claimToHub.DeletePartialMatch(labels)
-	m.latencies.hubToStatus.DeletePartialMatch(labels)
-}
-
-// ForgetRequests stops counting a cluster's claims that are gone.
-func (m *Metrics) ForgetRequests(name mcr.ClusterName, gone func(multicluster.ObjectRequest) bool) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for r, reason := range m.reasons[name] {
-		if gone(r) {
-			m.Requirements.WithLabelValues(metric.ClusterValues(name, reason)...).Dec()
-		}
-	}
-	m.reasons.Forget(name, gone)
-	m.changed.Forget(name, gone)
+	m.claimToHub.DeletePartialMatch(labels)
+	m.hubToStatus.DeletePartialMatch(labels)
 }

@@ -20,22 +20,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
-
-// reportMetrics counts what is reported to users.
-type reportMetrics interface {
-	// Requirement counts a claim by its condition's reason. An empty reason stops counting it.
-	Requirement(req multicluster.ObjectRequest, reason string)
-	Writes
-	// ObserveShown records that the claim now shows a change of the hub's object.
-	ObserveShown(req multicluster.ObjectRequest, seen Changes, now time.Time)
-}
 
 // Reporter shows the state of claims to users: in the claims, and in events.
 type Reporter struct {
 	Clock   clock.PassiveClock
-	Metrics reportMetrics
+	Metrics *Metrics
 	Ledger  *index.Ledger
 
 	// Patience is how long the first status of a claim waits for the hub's, and its first late-initialized fields for the
@@ -60,7 +50,7 @@ func (r *Reporter) Report(ctx context.Context, s *Scope, o Outcome) (reconcile.R
 	if d.New {
 		// The workload cluster writes what the claim shows, and its texts must not become series. The last reason found stays
 		// counted.
-		r.Metrics.Requirement(s.ObjectRequest, d.Condition.Reason)
+		r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) { e.Reason = d.Condition.Reason })
 	}
 	if s.AwaitsStatus = d.AwaitsStatus; d.AwaitsStatus {
 		result.Priority = new(handler.LowPriority) // Claims that are not in the hub yet have priority.
@@ -88,7 +78,7 @@ func (r *Reporter) writeStatus(ctx context.Context, s *Scope, d Report, shown bo
 	if p, ok := errors.AsType[*condition.Error](err); ok {
 		// It can only be logged, not shown to the user.
 		log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
-		r.Metrics.Requirement(s.ObjectRequest, p.Reason)
+		r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) { e.Reason = p.Reason })
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the status of %s: %w", s.ObjectRequest, err)
@@ -99,12 +89,12 @@ func (r *Reporter) writeStatus(ctx context.Context, s *Scope, d Report, shown bo
 		if dropped {
 			e.Pruned = prunedStatus(after, d.Condition.Reason, d.Status)
 		}
+		if shown {
+			r.Metrics.ObserveShown(s.ClusterName, e, s.Changes, r.Clock.Now())
+		}
 	})
 	_ = s.ObserveClaim(after) // A cluster may answer with another object.
 	r.Metrics.Wrote(s.ClusterName, WriteStatus)
-	if shown {
-		r.Metrics.ObserveShown(s.ObjectRequest, s.Changes, r.Clock.Now())
-	}
 	if d.Event != "" {
 		s.Workload.Recorder.Eventf(before, nil, d.Event, d.Condition.Reason, "Synchronise", "%s", d.Condition.Message)
 	}

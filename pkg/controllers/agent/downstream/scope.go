@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
@@ -28,9 +27,8 @@ type Scope struct {
 	// Workload is the claim's cluster.
 	Workload *index.Cluster
 
-	// Changes are those that this reconcile has seen; AwaitsStatus means that it left the hub's pending; see package
-	// metrics.
-	Changes      Changes
+	// Changes are those that this reconcile has seen; AwaitsStatus means that it left the hub's pending.
+	Changes      index.Changes
 	AwaitsStatus bool
 
 	// Wrote are the states of the claim and of its object that this reconcile wrote conditionally on the state it had
@@ -50,15 +48,9 @@ type Scope struct {
 // Latest returns the claim as it is now, as far as known. Writes of the claim are conditional on that state.
 func (s *Scope) Latest() *unstructured.Unstructured { return cmp.Or(s.answer, s.Claim) }
 
-// Writes counts writes.
-type Writes interface {
-	// Wrote counts a write to a cluster.
-	Wrote(cluster mcr.ClusterName, what string)
-}
-
 // PatchClaim writes the metadata of a claim if the claim has not changed meanwhile: a merge patch replaces the whole
 // list of finalizers, and must not lose those of others.
-func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured, what string, m Writes) error {
+func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured, what string, m *Metrics) error {
 	patch, err := propagation.MetadataPatch(s.Latest(), claim)
 	if err != nil {
 		return err

@@ -14,17 +14,11 @@ import (
 // usable is the reason of a usable identity.
 const usable = "Usable"
 
-// identityMetrics counts the identities in use on scrape. The claims' conditions show which ones: with names of Secrets
-// and ServiceAccounts as labels, a cluster could create series.
-type identityMetrics struct {
-	clients *Clients
-	desc    *prometheus.Desc
-}
-
 // RegisterMetrics publishes how many identities of each cluster are in use in the hub. It panics if it is registered
-// already.
+// already. The claims' conditions show which ones: with names of Secrets and ServiceAccounts as labels, a cluster could
+// create series.
 func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
-	reg.MustRegister(&identityMetrics{clients: i, desc: metric.NewGaugeDesc(reg, metric.Definition{
+	metric.RegisterGauges(reg, metric.Definition{
 		Name: "masthead_agent_identities",
 		Help: "Identities, other than the manager's own, that were used in the hub for claims of a workload cluster in the last ten " +
 			"minutes, by whether they can be used. The source \"hub\" has the ServiceAccounts that classes name.",
@@ -35,32 +29,27 @@ func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
 				", " + fleetv1alpha1.ReasonCredentialsRejected + ", " + fleetv1alpha1.ReasonWorkloadRejected,
 		}},
 		See: "claims.md",
-	})})
-}
-
-// Describe implements prometheus.Collector.
-func (m *identityMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
-
-// Collect implements prometheus.Collector. No lock is held while a metric is sent.
-func (m *identityMetrics) Collect(ch chan<- prometheus.Metric) {
-	for cluster, reasons := range m.clients.standings() {
-		for why, n := range reasons {
-			ch <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(n), metric.ClusterValues(cluster, why)...)
+	}, func(emit func(float64, ...string)) {
+		for s, n := range i.standings() { // No lock is held while a metric is sent.
+			emit(n, metric.ClusterValues(s.cluster, s.reason)...)
 		}
-	}
+	})
 }
 
-// standings counts the cached identities by cluster and by usability.
-func (i *Clients) standings() map[mcr.ClusterName]map[string]int {
+// standing is a cluster, and the usability of an identity.
+type standing struct {
+	cluster mcr.ClusterName
+	reason  string
+}
+
+// standings counts the cached identities.
+func (i *Clients) standings() map[standing]float64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	counts := map[mcr.ClusterName]map[string]int{}
+	counts := map[standing]float64{}
 	for cluster, of := range i.entries {
 		for _, e := range of {
-			if counts[cluster] == nil {
-				counts[cluster] = map[string]int{}
-			}
-			counts[cluster][e.standing()]++
+			counts[standing{cluster, e.standing()}]++
 		}
 	}
 	return counts

@@ -30,9 +30,8 @@ type Hub struct {
 	Requirements *multicluster.EventQueue[multicluster.ObjectRequest]
 	Definitions  *multicluster.EventQueue[mcreconcile.Request]
 
-	// Changed is called for each live change of a claim's object, and reports whether to queue the claim for it. It may be
-	// nil, and must not block.
-	Changed func(multicluster.ObjectRequest, kindwatch.Event) bool
+	// Changed queues a claim for a live change of its object. It must not block.
+	Changed func(multicluster.ObjectRequest, kindwatch.Event)
 
 	// Clock dates deletions that the watch has yet to report.
 	Clock clock.PassiveClock
@@ -108,6 +107,7 @@ func NewHub(fleet Fleet, w *Clusters, requirements *multicluster.EventQueue[mult
 		taken:        objects.Index[string, ownership.Origin]{},
 		waiting:      newWaits[ownership.Place](),
 	}
+	h.Changed = func(req multicluster.ObjectRequest, _ kindwatch.Event) { h.Requirements.AddAhead(req) }
 	h.Kept = Kept{hub: h, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
 	return h
 }

@@ -108,7 +108,7 @@ func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured)
 		}
 		claim, err := h.Watcher.Get(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
 		if err == nil && claim.GetUID() == owner.UID {
-			h.enqueueSource(p, claim, e.Initial, nil)
+			h.enqueueSource(p, claim, e.Initial, h.Requirements.AddAhead)
 		}
 	}
 }
@@ -129,19 +129,19 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 	if e.Old != nil {
 		if before, _ := ownership.GetSource(e.Old); before != SourceOrZero(e.Object) {
-			h.enqueueSource(e.Kind, e.Old, e.Initial, nil)
+			h.enqueueSource(e.Kind, e.Old, e.Initial, h.Requirements.AddAhead)
 		}
 	}
 	// The claim's own reconcile knows what it wrote; other claims waiting for that place do not.
 	if !e.SelfInduced {
-		h.enqueueSource(e.Kind, e.Object, e.Initial, func(r multicluster.ObjectRequest) bool { return h.Changed == nil || h.Changed(r, e) })
+		h.enqueueSource(e.Kind, e.Object, e.Initial, func(r ...multicluster.ObjectRequest) { h.Changed(r[0], e) })
 	}
 }
 
 // enqueueSource queues the claim of an object in the hub if the claim's cluster is enrolled. A change of the claim's
 // own object goes ahead. Another object that names its source takes no turn from its cluster: the claim waits for what
 // is at its target, and ignores the rest.
-func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(multicluster.ObjectRequest) bool) {
+func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, ahead func(...multicluster.ObjectRequest)) {
 	s, named := ownership.GetSource(obj)
 	if !named || s.Identifier == "" {
 		return
@@ -167,10 +167,7 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	case isStray(obj, claim):
 		return
 	case !initial && (recordsPlace(claim, obj) || ownership.Belongs(obj, claim)):
-		if changed != nil && !changed(req) {
-			return
-		}
-		add = h.Requirements.AddAhead
+		add = ahead
 	}
 	add(req)
 }

@@ -165,29 +165,17 @@ func (c *Kept) evict(a *account) {
 // Limit sets the budget for what is kept whole. Without it, there is no limit. Call it before the watcher starts.
 func (c *Kept) Limit(b *limits.Budget) { c.budget = b }
 
-// memory publishes masthead_agent_hub_memory_bytes on scrape.
-type memory struct {
-	hub  *Hub
-	used *prometheus.Desc
-}
-
-// RegisterMemory registers a collector of what is kept whole of the claims in a hub. It panics if one is registered.
+// RegisterMemory publishes what is kept whole of the claims in a hub. It panics if that is registered.
 func RegisterMemory(reg prometheus.Registerer, h *Hub) {
-	reg.MustRegister(&memory{hub: h, used: metric.NewGaugeDesc(reg, metric.Definition{
+	metric.RegisterGauges(reg, metric.Definition{
 		Name: "masthead_agent_hub_memory_bytes",
 		Help: "Estimated memory of the claims in the hub that are kept whole. Its limit is masthead_memory_budget_bytes, once more for " +
 			"the hub. Claims beyond the share of their namespace and cluster are read from the hub each time they are reconciled.",
 		See: "security.md#what-the-owner-of-one-workload-cluster-gains",
-	})})
-}
-
-// Describe implements prometheus.Collector.
-func (m *memory) Describe(out chan<- *prometheus.Desc) { out <- m.used }
-
-// Collect implements prometheus.Collector.
-func (m *memory) Collect(out chan<- prometheus.Metric) {
-	used, _ := m.hub.Kept.budget.Used()
-	out <- prometheus.MustNewConstMetric(m.used, prometheus.GaugeValue, float64(used))
+	}, func(emit func(float64, ...string)) {
+		used, _ := h.Kept.budget.Used()
+		emit(float64(used))
+	})
 }
 
 // Keep decides what the hub's watcher stores of an object. What is not a claim is the administrator's.

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -44,6 +46,20 @@ func (r ReconcileRequest) Left(now time.Time) time.Duration {
 	return max(0, r.Answered.Add(ReconcileRequestInterval).Sub(now))
 }
 
+// Changes are the times since which a claim, and its object in the hub, differ from the other side; zero if they do not.
+// See package downstream.
+type Changes struct{ Claim, Hub time.Time }
+
+// Settle drops changes that were answered, or need no answer. Newer ones stay.
+func (c *Changes) Settle(answered Changes) {
+	if c.Claim.Equal(answered.Claim) {
+		c.Claim = time.Time{}
+	}
+	if c.Hub.Equal(answered.Hub) {
+		c.Hub = time.Time{}
+	}
+}
+
 // Entry is the in-memory state of one claim. All of it can be lost: a restarted manager repeats a request or a write.
 // The exception is Vanished: without it, the object of a deleted claim is not deleted, but counted (see orphans).
 type Entry struct {
@@ -56,6 +72,12 @@ type Entry struct {
 
 	// Released is the state of a deleted claim in which our finalizer was removed.
 	Released Version
+
+	// Reason is that under which the claim is counted.
+	Reason string
+
+	// Changes are those that the other side has not answered.
+	Changes Changes
 
 	// Failing records since when synchronising the claim has failed; see package downstream.
 	Failing Failure
@@ -98,6 +120,42 @@ func (l *Ledger) Edit(req multicluster.ObjectRequest, change func(*Entry)) {
 		l.entries = RequestMap[Entry]{}
 	}
 	l.entries.Set(req, e)
+}
+
+// Each calls a function for each entry. It must not call the ledger.
+func (l *Ledger) Each(fn func(multicluster.ObjectRequest, Entry)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, entries := range l.entries {
+		for req, e := range entries {
+			fn(req, e)
+		}
+	}
+}
+
+// RegisterClaims publishes the claims by reason. It panics if that is registered.
+func RegisterClaims(reg prometheus.Registerer, l *Ledger) {
+	metric.RegisterGauges(reg, metric.Definition{
+		Name:       "masthead_agent_requirements",
+		Help:       "Claims of a workload cluster, by the reason of their condition AgentSynced.",
+		PerCluster: true,
+		Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
+		See:        "claims.md#the-condition-agentsynced",
+	}, func(emit func(float64, ...string)) {
+		type series struct {
+			cluster mcr.ClusterName
+			reason  string
+		}
+		counts := map[series]float64{}
+		l.Each(func(req multicluster.ObjectRequest, e Entry) {
+			if e.Reason != "" {
+				counts[series{req.ClusterName, e.Reason}]++
+			}
+		})
+		for s, n := range counts {
+			emit(n, metric.ClusterValues(s.cluster, s.reason)...)
+		}
+	})
 }
 
 // Forget drops the entries of a cluster's claims that are gone.

@@ -6,7 +6,6 @@ package index
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,21 +33,16 @@ func NewVersion(obj *unstructured.Unstructured) Version {
 	return Version{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 }
 
-// Report is a state of a claim, or of its object in the hub, reported by a watch.
-type Report struct {
+// report is a state of a claim, or of its object in the hub, reported by a watch, and what queues the claim for it.
+type report struct {
 	Version
-	// InHub means that it is the object in the hub.
-	InHub bool
-	// Changed means that the hub does not have this state of the claim yet; see package downstream.
-	Changed bool
-	// At is when it was reported.
-	At time.Time
+	queue func()
 }
 
 // Reported holds the watch events of claims while they are reconciled. The zero value is ready to use.
 type Reported struct {
 	mu      sync.Mutex
-	waiting map[multicluster.ObjectRequest][]Report
+	waiting map[multicluster.ObjectRequest][]report
 }
 
 // Begin records that a reconcile of a claim begins; there is one at a time. The reconcile need not have seen earlier
@@ -57,32 +51,33 @@ func (r *Reported) Begin(req multicluster.ObjectRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting == nil {
-		r.waiting = map[multicluster.ObjectRequest][]Report{}
+		r.waiting = map[multicluster.ObjectRequest][]report{}
 	}
 	r.waiting[req] = nil
 }
 
 // Hold keeps a report until the claim's reconcile ends. It returns false if there is no reconcile, or too many reports
 // wait already: then queue the claim now.
-func (r *Reported) Hold(req multicluster.ObjectRequest, report Report) bool {
+func (r *Reported) Hold(req multicluster.ObjectRequest, v Version, queue func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	waiting, underWay := r.waiting[req]
 	if !underWay || len(waiting) >= maxReported {
 		return false
 	}
-	r.waiting[req] = append(waiting, report)
+	r.waiting[req] = append(waiting, report{v, queue})
 	return true
 }
 
-// End records that the reconcile has ended, and returns the reports received meanwhile that it did not write itself.
-func (r *Reported) End(req multicluster.ObjectRequest, wrote []Version) []Report {
+// End records that the reconcile has ended, and returns what queues the claim for the reports received meanwhile that
+// it did not write itself.
+func (r *Reported) End(req multicluster.ObjectRequest, wrote []Version) []func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var left []Report
+	var left []func()
 	for _, report := range r.waiting[req] {
 		if !slices.Contains(wrote, report.Version) {
-			left = append(left, report)
+			left = append(left, report.queue)
 		}
 	}
 	delete(r.waiting, req)
