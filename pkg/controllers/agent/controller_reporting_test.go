@@ -98,7 +98,7 @@ func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconci
 	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }
 	h := idleHub()
 	h.Watcher = idleWorkload(t, "hub", index.Identity{}).Watcher
-	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: downstream.New(prometheus.NewRegistry())})
+	r := (&requirementReconciler{hub: h, clock: now, metrics: downstream.New(prometheus.NewRegistry())}).complete(0, 0)
 	s := &downstream.Scope{Workload: w, Facts: offeredClaim(claim)}
 	return r, s, server, now
 }

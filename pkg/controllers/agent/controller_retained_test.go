@@ -134,7 +134,7 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 				if err != nil {
 					return "", false
 				}
-				states, known := f.agent.hub.Judgement(meta, crd.Name)
+				states, known := definition.Judgement(f.agent.hub, meta, crd.Name)
 				return states, known && states != "" && w.Definition(crd.Name).Judged == states
 			}
 			var states string

@@ -65,14 +65,14 @@ func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 	_, hub, source := f.CreateClaimWithCopiedSecret()
 	before, _ := f.agent.workloads.Get(f.Cluster)
 	key := types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}
-	version := before.WroteVersion(key)
+	version := before.CopyState(key).Version
 	f.engage()
 	f.Within("the new instance counts", func() error {
 		w, ok := f.agent.workloads.Get(f.Cluster)
 		if !ok || w == before {
 			return errors.New("not yet")
 		}
-		if got := w.WroteVersion(key); got != version || version == "" {
+		if got := w.CopyState(key).Version; got != version || version == "" {
 			t.Fatalf("want the version %q to be handed over, got %q", version, got)
 		}
 		return nil

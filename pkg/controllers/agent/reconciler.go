@@ -26,9 +26,11 @@ type requirementReconciler struct {
 	hubReader  client.Reader
 	identities *hubaccess.Clients
 
-	clock     clock.PassiveClock
+	clock   clock.PassiveClock
+	metrics *downstream.Metrics
+
+	// protected are namespaces of the hub that are never a target.
 	protected []string
-	metrics   *downstream.Metrics
 
 	// inFlight tracks which creates in the hub may be in flight.
 	inFlight *index.InFlight
@@ -44,32 +46,12 @@ type requirementReconciler struct {
 	reports downstream.Reporter
 }
 
-// requirementOptions are the options of requirementReconciler.
-type requirementOptions struct {
-	hub        *index.Hub
-	workloads  *index.Clusters
-	fleet      index.Fleet
-	classes    client.Reader
-	identities *hubaccess.Clients
-	clock      clock.PassiveClock
-	metrics    *downstream.Metrics
-
-	// protected are namespaces of the hub that are never a target.
-	protected []string
-
-	// patience is how long a claim's first status waits for the hub's, and inFlightGrace how long a create in the hub may
-	// be in flight after its sender gave up.
-	patience, inFlightGrace time.Duration
-}
-
-func newRequirementReconciler(o requirementOptions) *requirementReconciler {
-	l := &index.Ledger{}
-	return &requirementReconciler{
-		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes,
-		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
-		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: l,
-		inFlight: index.NewInFlight(o.clock, o.inFlightGrace),
-		secrets:  downstream.Secrets{Hub: o.hub, HubReader: hubaccess.API{}, Metrics: o.metrics},
-		reports:  downstream.Reporter{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
-	}
+// complete sets what follows from the other fields. patience is how long a claim's first status waits for the hub's, and
+// inFlightGrace how long a create in the hub may be in flight after its sender gave up.
+func (r *requirementReconciler) complete(patience, inFlightGrace time.Duration) *requirementReconciler {
+	r.hubClient, r.hubReader = hubaccess.API{}, hubaccess.API{}
+	r.ledger, r.inFlight = &index.Ledger{}, index.NewInFlight(r.clock, inFlightGrace)
+	r.secrets = downstream.Secrets{Hub: r.hub, HubReader: r.hubReader, Metrics: r.metrics}
+	r.reports = downstream.Reporter{Clock: r.clock, Metrics: r.metrics, Ledger: r.ledger, Patience: patience}
+	return r
 }

@@ -57,9 +57,9 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				w := idleWorkload(t, "w1", index.Identity{})
 				w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
 				h.Clusters.Add(w.Name, nil, w)
-				r := newRequirementReconciler(requirementOptions{
+				r := (&requirementReconciler{
 					hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
-				})
+				}).complete(0, 0)
 				a := &agent{hub: h, requirements: r}
 				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[multicluster.ObjectRequest]())
 				t.Cleanup(q.ShutDown)
@@ -103,9 +103,9 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	w := idleWorkload(t, "w1", index.Identity{})
 	h.Clusters.Add(w.Name, nil, w)
 	during := &duringClock{PassiveClock: clock.RealClock{}}
-	r := newRequirementReconciler(requirementOptions{
+	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: during, identities: &hubaccess.Clients{},
-	})
+	}).complete(0, 0)
 	req := multicluster.ObjectRequest{ClusterName: "w1"}
 	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
 	held := false
@@ -141,7 +141,7 @@ func TestWritesAreNoted(t *testing.T) {
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
 	h.Watcher = w.Watcher
-	r := newRequirementReconciler(requirementOptions{hub: h, workloads: h.Clusters, clock: testingclock.NewFakePassiveClock(time.Now())})
+	r := (&requirementReconciler{hub: h, workloads: h.Clusters, clock: testingclock.NewFakePassiveClock(time.Now())}).complete(0, 0)
 	parse := func(uid, version string) *unstructured.Unstructured {
 		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'`+uid+`','resourceVersion':'`+version+`'}}`)
 	}

@@ -191,7 +191,7 @@ func (a *agent) handleOwnedSecret(w *index.Cluster, e kindwatch.Event) {
 	if e.Type == kindwatch.Deleted {
 		w.ForgetSecret(key)
 	}
-	if e.Initial || e.Type != kindwatch.Deleted && w.WroteVersion(key) == e.Object.GetResourceVersion() {
+	if e.Initial || e.Type != kindwatch.Deleted && w.CopyState(key).Version == e.Object.GetResourceVersion() {
 		return
 	}
 	owner := metav1.GetControllerOfNoCopy(e.Object)

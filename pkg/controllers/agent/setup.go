@@ -100,11 +100,11 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		index.RegisterMemory(o.Registerer, a.hub)
 	}
 
-	a.requirements = newRequirementReconciler(requirementOptions{
+	a.requirements = (&requirementReconciler{
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet, classes: local.GetClient(),
 		identities: hubaccess.New(local, o.Clock, o.CredentialsPoll, o.CredentialsRetry),
-		clock:      o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience, inFlightGrace: o.InFlightGrace, metrics: a.metrics,
-	})
+		clock:      o.Clock, protected: o.ProtectedNamespaces, metrics: a.metrics,
+	}).complete(o.FirstStatusPatience, o.InFlightGrace)
 	a.hub.Changed = a.requirements.hubChanged
 	if o.Registerer != nil {
 		hubaccess.RegisterMetrics(o.Registerer, a.requirements.identities)

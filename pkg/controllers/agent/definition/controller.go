@@ -30,12 +30,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (re
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
-	w, ok := r.workloads.Get(req.ClusterName)
+	w, ok := r.Workloads.Get(req.ClusterName)
 	if !ok {
 		// The cluster's claims are not watched yet, or no longer. Engaging it queues its definitions.
 		return reconcile.Result{}, nil
 	}
-	cluster, ok := r.fleet.Lookup(req.ClusterName)
+	cluster, ok := r.Fleet.Lookup(req.ClusterName)
 	if !ok {
 		return reconcile.Result{}, nil
 	}
@@ -55,7 +55,7 @@ func (r *Reconciler) carryOut(
 	ctx context.Context, phase Phase, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
 	if l.Following && (phase == Retained || phase == Withdrawn) {
-		r.hub.EnqueueKind(w, l.Followed.Kind.GroupResource(), r.hub.Requirements.Add)
+		r.Hub.EnqueueKind(w, l.Followed.Kind.GroupResource(), r.Hub.Requirements.Add)
 	}
 	switch phase {
 	case Offered:
@@ -127,7 +127,7 @@ func (r *Reconciler) forget(w *index.Cluster, req mcreconcile.Request, l looked)
 // forgetReported drops what was reported about a definition.
 func (r *Reconciler) forgetReported(req mcreconcile.Request) {
 	r.reports.Forget(req.ClusterName, req.Name)
-	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
+	r.Metrics.ForgetDefinition(req.ClusterName, req.Name)
 }
 
 // looked is the known state of a definition at the start of a reconcile.
@@ -147,10 +147,10 @@ type looked struct {
 // them, which is their owners' decision. Its claims are still watched, so that deleting one also deletes it in the hub,
 // and does not hang on our finalizer.
 func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster connection.Cluster, name string) (looked, error) {
-	p, offered, known := r.hub.Publication(name)
+	p, offered, known := r.Hub.Publication(name)
 	current, err := w.Watcher.Get(index.OwnedCRDKind, types.NamespacedName{Name: name})
 	l := looked{publication: p, Facts: Facts{
-		PublishedKnown: known || r.hub.CannotKnowPublications(),
+		PublishedKnown: known || r.Hub.CannotKnowPublications(),
 		ClusterKnown:   !errors.Is(err, kindwatch.ErrNotSynced),
 		Current:        current, Owner: w.Owner(),
 	}}
@@ -160,7 +160,7 @@ func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster conn
 	if client.IgnoreNotFound(err) != nil {
 		return l, err
 	}
-	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
+	class, err := connection.Class(ctx, r.Classes, cluster.Enrolment.Class)
 	if client.IgnoreNotFound(err) != nil {
 		return l, err
 	}
@@ -169,7 +169,7 @@ func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster conn
 	l.Offered = offered && class != nil && index.Offers(class.Spec.Agent, p.Kind.Group)
 	l.Kept = class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 	l.Followed, l.Following = w.Followed(name)
-	l.states, l.JudgeableKnown = r.hub.Judgement(current, name)
+	l.states, l.JudgeableKnown = Judgement(r.Hub, current, name)
 	l.Judged = l.states != "" && w.Definition(name).Judged == l.states
 	return l, nil
 }
@@ -181,8 +181,8 @@ func (r *Reconciler) Forget(name mcr.ClusterName) {
 
 // forgetGone does the same if the cluster is gone, for metrics too.
 func (r *Reconciler) forgetGone(name mcr.ClusterName) {
-	r.workloads.IfGone(name, func() {
+	r.Workloads.IfGone(name, func() {
 		r.Forget(name)
-		r.metrics.ForgetCluster(name)
+		r.Metrics.ForgetCluster(name)
 	})
 }

@@ -31,12 +31,12 @@ import (
 // want returns the definition that workload clusters shall have of a published kind, or a PendingError while the hub's
 // is unknown.
 func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.Kind) (*wantedDefinition, error) {
-	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
+	meta, err := r.Hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
 		// Not there yet or not synced yet: its appearance requeues the definition.
 		return nil, condition.PendingError{}
 	}
-	of := install.CompareState(meta, r.hub.HubKind(published).Version)
+	of := install.CompareState(meta, r.Hub.HubKind(published).Version)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -44,7 +44,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 	if ok && want.of == of {
 		return &want, nil
 	}
-	crd, err := r.get(ctx, r.hubReader, name)
+	crd, err := r.get(ctx, r.HubReader, name)
 	if apierrors.IsNotFound(err) {
 		return nil, condition.PendingError{}
 	}
@@ -52,8 +52,8 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 		return nil, err
 	}
 	hub := NewHubDefinition(crd)
-	r.hub.SetServed(hub.kind, hub.served)
-	kind := r.hub.HubKind(published)
+	r.Hub.SetServed(hub.kind, hub.served)
+	kind := r.Hub.HubKind(published)
 	d := DefinitionFor(crd, kind.Version)
 	want = wantedDefinition{
 		of: install.CompareState(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
@@ -100,7 +100,7 @@ func (r *Reconciler) ensure(
 		have = Corrected(have, wanted)
 		err = w.Client.Update(ctx, have, w.FieldOwner())
 	}
-	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
+	if r.Users.Excuses(req.ClusterName, err, r.Clock.Now()) {
 		return condition.PendingError{After: condition.Soon}
 	}
 	err = install.DefinitionReasons.Problem("write", install.Definition(req.Name), req.ClusterName, err)
@@ -139,7 +139,7 @@ func (r *Reconciler) retain(w *index.Cluster, have *unstructured.Unstructured, h
 	}
 	kind, ok := ClaimKind(have)
 	if ok && r.Follow(w, have.GetName(), index.Followed{Kind: kind, InHub: true, Retained: kind != hub}) {
-		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
+		r.Hub.EnqueueKind(w, kind.GroupResource(), r.Hub.Requirements.AddInitial)
 	}
 }
 
@@ -186,7 +186,7 @@ func (r *Reconciler) Accept(
 	w.EditDefinition(req.Name, func(d *index.Definition) { d.Drained, d.Judged = false, "" })
 	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.
 	r.Follow(w, req.Name, index.Followed{Kind: kind, InHub: true})
-	r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
+	r.Hub.EnqueueKind(w, kind.GroupResource(), r.Hub.Requirements.AddInitial)
 	return condition.Result(err)
 }
 

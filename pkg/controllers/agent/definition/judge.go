@@ -22,6 +22,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
+// Judgement identifies the states of the definitions on both sides that RetainedKind depends on, so that they are not
+// read again while unchanged. known is false while they cannot be read.
+func Judgement(h *index.Hub, crd *unstructured.Unstructured, name string) (states string, known bool) {
+	hub, err := h.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return "", false
+	case crd == nil:
+		return "", true
+	case err != nil:
+		return ownership.SecretVersion(crd), true
+	}
+	return ownership.SecretVersion(crd) + " " + ownership.SecretVersion(hub), true
+}
+
 // Judge reads both sides' definitions of a kind that is not offered, and decides how it is retained.
 func (r *Reconciler) Judge(
 	ctx context.Context, w *index.Cluster, req mcreconcile.Request, before index.Followed, following bool, states string,
@@ -96,10 +111,10 @@ func (r *Reconciler) Follow(w *index.Cluster, crd string, f index.Followed) bool
 	before, following := w.Followed(crd)
 	news := w.Follow(crd, f)
 	if news {
-		r.hub.RefreshFollowed(w)
+		r.Hub.RefreshFollowed(w)
 	}
 	if following && before.Kind != f.Kind {
-		r.kindGone(w.Name, before.Kind)
+		r.KindGone(w.Name, before.Kind)
 	}
 	return news
 }
@@ -111,7 +126,7 @@ func (r *Reconciler) Unfollow(w *index.Cluster, crd string) { r.Follow(w, crd, i
 // definition can be large, and a cluster's owner decides how often one of its name is judged: it is read once per
 // state, for all clusters. known is false as long as the hub could not be checked.
 func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDefinition, known bool, err error) {
-	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
+	meta, err := r.Hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if apierrors.IsNotFound(err) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -125,7 +140,7 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 	kept, ok := r.judgeable[name]
 	r.mu.Unlock()
 	if !ok || kept.of != ownership.SecretVersion(meta) {
-		crd, err := r.get(ctx, r.hubReader, name)
+		crd, err := r.get(ctx, r.HubReader, name)
 		if err != nil {
 			return nil, false, client.IgnoreNotFound(err) // The watch is about to report the deletion.
 		}
@@ -135,8 +150,8 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 		r.mu.Unlock()
 	}
 	if kept.published {
-		r.hub.SetServed(kept.kind, kept.served)
-		kept.kind = r.hub.HubKind(kept.kind)
+		r.Hub.SetServed(kept.kind, kept.served)
+		kept.kind = r.Hub.HubKind(kept.kind)
 	}
 	return &kept, true, nil
 }

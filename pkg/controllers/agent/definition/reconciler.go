@@ -38,24 +38,8 @@ type Metrics interface {
 // Reconciler keeps the definitions of the published claim kinds in the workload clusters as they are in the hub,
 // and thereby decides which kinds of claims are synchronised in which cluster.
 type Reconciler struct {
-	hub       *index.Hub
-	workloads *index.Clusters
-	fleet     index.Fleet
-	classes   client.Reader
-	hubReader client.Reader
-	reports   *install.Reports
-	metrics   Metrics
-
-	clock clock.PassiveClock
-
-	// users tracks our username in each cluster.
-	users *install.PolicyUsers
-
-	// grace is how long a definition that is no longer offered is closed before it is deleted.
-	grace time.Duration
-
-	// kindGone is called when the claims of a kind are no longer followed in a cluster.
-	kindGone func(mcr.ClusterName, kindwatch.Kind)
+	Options
+	reports *install.Reports
 
 	mu sync.Mutex
 	// wanted are the definitions derived from the hub's, read once for all clusters.
@@ -65,7 +49,7 @@ type Reconciler struct {
 	judgeable map[string]HubDefinition
 }
 
-// Options are the reconciler's options; its fields of the same names are documented there.
+// Options are the dependencies of a Reconciler.
 type Options struct {
 	Hub       *index.Hub
 	Workloads *index.Clusters
@@ -76,17 +60,21 @@ type Options struct {
 	Reporter  install.Reporter
 	Metrics   Metrics
 	Clock     clock.PassiveClock
-	Users     *install.PolicyUsers
-	Grace     time.Duration
-	KindGone  func(mcr.ClusterName, kindwatch.Kind)
+
+	// Users tracks our username in each cluster.
+	Users *install.PolicyUsers
+
+	// Grace is how long a definition that is no longer offered is closed before it is deleted.
+	Grace time.Duration
+
+	// KindGone is called when the claims of a kind are no longer followed in a cluster.
+	KindGone func(mcr.ClusterName, kindwatch.Kind)
 }
 
 // New returns a reconciler of definitions.
 func New(o Options) *Reconciler {
 	return &Reconciler{
-		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader,
-		reports: install.NewReports(o.Reporter, o.Recorder), metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{},
+		Options: o, reports: install.NewReports(o.Reporter, o.Recorder), wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{},
 	}
 }
 
@@ -115,6 +103,6 @@ func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (
 
 // report reports that a definition is in a cluster, or the problem that it cannot be put there.
 func (r *Reconciler) report(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Error) {
-	r.metrics.Definition(req.ClusterName, req.Name, p == nil)
+	r.Metrics.Definition(req.ClusterName, req.Name, p == nil)
 	r.reports.Definition(ctx, cluster, req.Name, "PullDefinition", p == nil, p)
 }

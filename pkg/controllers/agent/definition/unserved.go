@@ -26,7 +26,7 @@ const servedPatience = 5 * time.Second
 // whose names are taken, and never serves its kind. Shortly after the write, it is pending; so it is if the definition
 // says that the kind is served: then the watch is behind.
 func (r *Reconciler) unserved(ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind) error {
-	now := r.clock.Now()
+	now := r.Clock.Now()
 	var since time.Time
 	w.EditDefinition(req.Name, func(d *index.Definition) {
 		if d.Unserved.IsZero() {

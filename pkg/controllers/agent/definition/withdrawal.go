@@ -38,7 +38,7 @@ func (r *Reconciler) withdraw(
 	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
 		return stays(fleetv1alpha1.ReasonClaimsForbidden, "list and watch its claims")
 	}
-	if _, known := r.hub.ReadPublications(); !known || err != nil {
+	if _, known := r.Hub.ReadPublications(); !known || err != nil {
 		return condition.PendingError{} // What is not known yet makes a new request when it is.
 	}
 	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]
@@ -83,14 +83,14 @@ func (r *Reconciler) close(ctx context.Context, w *index.Cluster, req mcreconcil
 	case !empty:
 		return again
 	case !closed:
-		err := write(ctx, w, ClosedDefinition(crd, r.clock.Now()))
+		err := write(ctx, w, ClosedDefinition(crd, r.Clock.Now()))
 		if apierrors.IsForbidden(err) {
 			return stays(fleetv1alpha1.ReasonDefinitionForbidden, "update it").RetriedAfter(condition.SlowRetry())
 		}
 		if err != nil {
 			return err
 		}
-		return condition.PendingError{After: r.grace}
+		return condition.PendingError{After: r.Grace}
 	}
 	if left := r.graceLeft(since); left > 0 {
 		return condition.PendingError{After: left}
@@ -102,7 +102,7 @@ func (r *Reconciler) close(ctx context.Context, w *index.Cluster, req mcreconcil
 func (r *Reconciler) remove(ctx context.Context, w *index.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured) error {
 	err := w.Client.Delete(ctx, crd, client.Preconditions(install.Unchanged(crd)))
 	switch {
-	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
+	case r.Users.Excuses(req.ClusterName, err, r.Clock.Now()):
 		return condition.PendingError{After: condition.Soon}
 	case apierrors.IsForbidden(err):
 		return stays(fleetv1alpha1.ReasonDefinitionForbidden, "delete it").RetriedAfter(condition.SlowRetry())
@@ -116,7 +116,7 @@ func (r *Reconciler) remove(ctx context.Context, w *index.Cluster, req mcreconci
 // graceLeft returns how much longer a definition must stay closed. A time in the future is not ours, or comes from
 // clock skew: the result is at most one grace period.
 func (r *Reconciler) graceLeft(since time.Time) time.Duration {
-	return min(since.Add(r.grace).Sub(r.clock.Now()), r.grace)
+	return min(since.Add(r.Grace).Sub(r.Clock.Now()), r.Grace)
 }
 
 // hasNoObjects reports whether an API server says that a definition has no objects. A server that serves no version of

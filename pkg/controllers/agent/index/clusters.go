@@ -16,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // Kinds that are always watched in a workload cluster: objects that Masthead created, metadata only.
@@ -127,3 +128,21 @@ func (w *Cluster) Start(ctx context.Context) error { return w.Watcher.Start(ctx)
 
 // WaitForSync implements multicluster.Instance.
 func (w *Cluster) WaitForSync(ctx context.Context) error { return w.Watcher.WaitForSync(ctx) }
+
+// Fleet is the agent's view of the enrolled clusters. connection.Provider implements it.
+type Fleet interface {
+	// Lookup returns the cluster enrolled under a name.
+	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
+
+	// ByIdentifier returns the cluster that holds an identifier. At most one does.
+	ByIdentifier(id string) (connection.Cluster, bool)
+
+	// Classes finds the clusters of a class.
+	connection.Classes
+
+	// Subscribe registers a function to call when what is known about a cluster changes. It must not block.
+	Subscribe(fn func(mcr.ClusterName))
+
+	// OnOffboard registers a function to call when a cluster leaves for good, while it is still connected.
+	OnOffboard(fn connection.OffboardFunc)
+}

@@ -34,7 +34,7 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			s.Add("w1", nil, old)
 			s.Add("w1", nil, now)
 			_, kinds := now.KindFor(crd)
-			if kinds != tc.takeOver || (now.WroteVersion(types.NamespacedName{Name: "s"}) == "7") != tc.takeOver || (len(gone) == 0) != tc.takeOver {
+			if kinds != tc.takeOver || (now.CopyState(types.NamespacedName{Name: "s"}).Version == "7") != tc.takeOver || (len(gone) == 0) != tc.takeOver {
 				t.Errorf("%s want taken over %v, got kinds %v, secrets %v, disengaged %d", tc.reason, tc.takeOver, kinds, now.secrets, len(gone))
 			}
 			s.Remove("w1", nil, old)

@@ -27,9 +27,6 @@ func (w *Cluster) CopyState(key types.NamespacedName) CopyState {
 	return w.secrets[key]
 }
 
-// WroteVersion returns the recorded version of a Secret, or empty.
-func (w *Cluster) WroteVersion(key types.NamespacedName) string { return w.CopyState(key).Version }
-
 // ForgetSecret drops the state of a deleted Secret.
 func (w *Cluster) ForgetSecret(key types.NamespacedName) {
 	w.mu.Lock()

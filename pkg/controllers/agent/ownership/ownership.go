@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // ControlledBy reports whether owner is an object's controller, by UID.
@@ -111,4 +114,17 @@ func DescribeHolder(holder metav1.Object) string {
 // SecretVersion identifies a state of a Secret of the hub.
 func SecretVersion(secret metav1.Object) string {
 	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
+}
+
+// Place names a claim in the hub, or a place where one could be. Its kind is in the version in which the hub is read.
+type Place struct {
+	Kind kindwatch.Kind
+	types.NamespacedName
+}
+
+// Origin names a claim in a workload cluster from the hub's point of view. Each side has its own version of the kind.
+type Origin struct {
+	Source
+	Resource schema.GroupResource
+	Name     string
 }
