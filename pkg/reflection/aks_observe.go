@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // The kinds of managed resources for AKS.
@@ -30,7 +32,11 @@ var aksNames = grammar{
 
 func aksCloud() cloud {
 	return cloud{
-		name: AKS, grammar: aksNames,
+		name: AKS, grammar: aksNames, find: (*Import).findAKS,
+		// Nothing else has the authority and the port of its API server.
+		published: []fleetv1alpha1.KubeconfigSource{
+			fleetv1alpha1.KubeconfigSourceProvider, fleetv1alpha1.KubeconfigSourceAzureServicePrincipal, fleetv1alpha1.KubeconfigSourceToken,
+		},
 		kinds:      []Kind{AKSCluster, AKSNodePool},
 		placeField: "resourceGroupName", idField: "id",
 		// With it, clusterctl move announces a deletion. Without it, the last pool in System mode outlives the Cluster.
@@ -39,11 +45,21 @@ func aksCloud() cloud {
 			identity: infrastructure("AzureClusterIdentity"), infraCluster: infrastructure("AzureManagedCluster"),
 			controlPlane: infrastructure("AzureManagedControlPlane"), infraPool: infrastructure("AzureManagedMachinePool"),
 		},
+		plain:    infrastructure("AzureManagedCluster"),
 		oneCIDR:  true,
 		want:     (*wanter).aks,
 		read:     (*reader).aks,
 		identity: (*reflector).azureIdentity, controlPlane: (*reflector).azureControlPlane, infraPool: (*reflector).azurePool,
 	}
+}
+
+func (i *Import) findAKS(s *fleetv1alpha1.ClusterImportSpec) bool {
+	if s.AKS == nil {
+		return false
+	}
+	i.Place, i.AzureRegion, i.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
+	i.PublicName = s.AKS.Endpoint == fleetv1alpha1.AKSEndpointPublic
+	return true
 }
 
 func (w *wanter) aks(observed Observed) {

@@ -3,10 +3,20 @@
 
 package reflection
 
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
 // cloud holds the differences between clouds.
 type cloud struct {
 	name Cloud
 	grammar
+	// find sets what a spec says of its cluster, if that is in the cloud.
+	find func(*Import, *fleetv1alpha1.ClusterImportSpec) bool
+	// published are the sources of kubeconfigs that take what the provider publishes.
+	published []fleetv1alpha1.KubeconfigSource
 	// kinds of managed resources, the cluster first.
 	kinds []Kind
 	// placeField of forProvider names the place of a cluster, and idField of atProvider has its ID.
@@ -19,6 +29,8 @@ type cloud struct {
 	removal map[string]string
 	// reflected are the kinds of its Cluster API provider.
 	reflected reflectedKinds
+	// plain is one of them whose spec may be empty.
+	plain schema.GroupKind
 	// oneCIDR says that the provider permits one block of services and one of Pods.
 	oneCIDR bool
 	// want adds the managed resources that are wanted.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // clouds are those from which clusters can be imported. Only entry points look something up among them; a cloud's
@@ -26,6 +28,18 @@ func findCloud(name Cloud) cloud {
 		}
 	}
 	return cloud{}
+}
+
+// Find sets the cloud of the cluster that a spec names, and what it says of the cluster there. It reports whether the
+// kubeconfig takes what the cloud's provider publishes.
+func (i *Import) Find(s *fleetv1alpha1.ClusterImportSpec) (published bool) {
+	for _, c := range clouds {
+		if c.find(i, s) {
+			i.Cloud = c.name
+			return slices.Contains(c.published, s.KubeconfigSource())
+		}
+	}
+	return false
 }
 
 // Clouds are those from which clusters can be imported.
@@ -48,6 +62,9 @@ func ProviderKinds(name Cloud) []schema.GroupKind {
 	kinds := []schema.GroupKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool}
 	return slices.DeleteFunc(kinds, schema.GroupKind.Empty)
 }
+
+// PlainKind is one of them whose spec may be empty.
+func PlainKind(name Cloud) schema.GroupKind { return findCloud(name).plain }
 
 // CoreKinds are those of them that all clouds share.
 func CoreKinds() []schema.GroupKind {

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // The kinds of managed resources for EKS.
@@ -44,7 +46,8 @@ var eksNames = grammar{
 
 func eksCloud() cloud {
 	return cloud{
-		name: EKS, grammar: eksNames,
+		name: EKS, grammar: eksNames, find: (*Import).findEKS,
+		published: []fleetv1alpha1.KubeconfigSource{fleetv1alpha1.KubeconfigSourceProvider},
 		// No ClusterImport can name Fargate profiles, so a hub need not serve or grant them.
 		kinds:      []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EC2VPC, EC2Subnet, EC2RouteTable},
 		placeField: "region", idField: "arn", // The id is the name.
@@ -54,11 +57,21 @@ func eksCloud() cloud {
 			controlPlane: schema.GroupKind{Group: groupControlPlane, Kind: "AWSManagedControlPlane"},
 			infraPool:    infrastructure("AWSManagedMachinePool"),
 		},
+		plain:        infrastructure("AWSManagedCluster"),
 		want:         (*wanter).eks,
 		read:         (*reader).eks,
 		identity:     (*reflector).awsIdentity,
 		infraCluster: (*reflector).awsCluster, controlPlane: (*reflector).awsControlPlane, infraPool: (*reflector).awsPool,
 	}
+}
+
+func (i *Import) findEKS(s *fleetv1alpha1.ClusterImportSpec) bool {
+	if s.EKS == nil {
+		return false
+	}
+	i.Place, i.ClusterName = s.EKS.Region, s.EKS.ClusterName
+	i.NodePools = append(i.NodePools, s.EKS.NodeGroupNames...)
+	return true
 }
 
 func (w *wanter) eks(observed Observed) {

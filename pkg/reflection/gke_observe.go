@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // GKECluster is the kind of managed resource for GKE. It lists the node pools, so they need none of their own.
@@ -25,17 +27,27 @@ var gkeNames = grammar{
 
 func gkeCloud() cloud {
 	return cloud{
-		name: GKE, grammar: gkeNames,
+		name: GKE, grammar: gkeNames, find: (*Import).findGKE,
 		kinds:      []Kind{GKECluster},
 		placeField: "location", idField: "id", listsPools: true,
 		reflected: reflectedKinds{
 			infraCluster: infrastructure("GCPManagedCluster"),
 			controlPlane: infrastructure("GCPManagedControlPlane"), infraPool: infrastructure("GCPManagedMachinePool"),
 		},
+		plain:        infrastructure("GCPManagedMachinePool"),
 		want:         (*wanter).gke,
 		read:         (*reader).gke,
 		infraCluster: (*reflector).gcpCluster, controlPlane: (*reflector).gcpControlPlane, infraPool: (*reflector).gcpPool,
 	}
+}
+
+func (i *Import) findGKE(s *fleetv1alpha1.ClusterImportSpec) bool {
+	if s.GKE == nil {
+		return false
+	}
+	i.Place, i.ClusterName = s.GKE.Location, s.GKE.ClusterName
+	i.DNSEndpoint = s.GKE.Endpoint == fleetv1alpha1.GKEEndpointDNS
+	return true
 }
 
 func (w *wanter) gke(Observed) {

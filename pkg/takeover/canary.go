@@ -62,14 +62,11 @@ func reflectionCanaries() []canary {
 		object.SetAnnotations(map[string]string{"cluster.x-k8s.io/managed-by": "crossplane", "cluster.x-k8s.io/paused": "true"})
 		object.SetFinalizers([]string{"fleet.masthead.dev/canary"})
 	}
-	const group, message = "infrastructure.cluster.x-k8s.io", "must not have a finalizer"
-	return []canary{
-		{schema.GroupKind{Group: group, Kind: "AWSManagedCluster"}, map[string]any{}, bearFinalizer, message},
-		{schema.GroupKind{Group: group, Kind: "AzureManagedCluster"}, map[string]any{}, bearFinalizer, message},
-		{schema.GroupKind{Group: group, Kind: "GCPManagedCluster"}, map[string]any{
-			"project": canaryName, "region": canaryName, "credentialsRef": map[string]any{"name": canaryName, "namespace": canaryName},
-		}, bearFinalizer, message},
+	var canaries []canary
+	for _, cloud := range reflection.Clouds() {
+		canaries = append(canaries, canary{reflection.PlainKind(cloud), map[string]any{}, bearFinalizer, "must not have a finalizer"})
 	}
+	return canaries
 }
 
 // clusterAPICanaries contains a MachinePool that core would reconcile.

@@ -6,13 +6,17 @@ package takeover_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
@@ -114,6 +118,37 @@ func TestVerifyAsksTheHub(t *testing.T) {
 	}
 	if err := takeover.Verify(t.Context(), hub, namespace); err != nil {
 		t.Errorf("Verify(): want no error when the policies are enforced, got: %v", err)
+	}
+}
+
+// without refuses all kinds of other clouds, like a hub in which Masthead has the rights for one.
+type without struct {
+	client.Client
+
+	other []reflection.Cloud
+}
+
+// Create creates what is not of another cloud.
+func (w without) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	gk := o.GetObjectKind().GroupVersionKind().GroupKind()
+	for _, cloud := range w.other {
+		if reflection.Kinds(cloud)[0].Is(gk) || slices.Contains(reflection.ProviderKinds(cloud), gk) {
+			return apierrors.NewForbidden(schema.GroupResource{Group: gk.Group}, o.GetName(), nil)
+		}
+	}
+	return w.Client.Create(ctx, o, opts...)
+}
+
+// TestVerifyWithEachCloud: what one cloud has suffices to find out.
+func TestVerifyWithEachCloud(t *testing.T) {
+	for i, cloud := range reflection.Clouds() {
+		other := slices.Delete(reflection.Clouds(), i, i+1)
+		if err := takeover.Verify(t.Context(), without{hub, other}, namespace); err != nil {
+			t.Errorf("%s: Verify(): %v", cloud, err)
+		}
+	}
+	if err := takeover.Verify(t.Context(), without{hub, reflection.Clouds()}, namespace); err == nil {
+		t.Error("Verify(): want an error where nothing can be found out")
 	}
 }
 

@@ -16,7 +16,6 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 	s := imp.Spec
 	w := reflection.Import{
 		Namespace: imp.Namespace, Name: imp.Name, UID: imp.UID,
-		Cloud:             reflection.Cloud(s.Cloud()),
 		ProviderConfig:    reflection.ProviderConfig{Kind: cmp.Or(s.ProviderConfigRef.Kind, "ProviderConfig"), Name: s.ProviderConfigRef.Name},
 		Labels:            Marks(imp),
 		ClusterLabels:     map[string]string{fleetv1alpha1.ImportedLabel: "true"},
@@ -27,21 +26,8 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 	if s.Enroll != "" {
 		w.ClusterLabels[fleetv1alpha1.EnrollLabel] = s.Enroll
 	}
-	switch source := s.KubeconfigSource(); {
-	case source == fleetv1alpha1.KubeconfigSourceProvider && s.GKE == nil,
-		source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal, source == fleetv1alpha1.KubeconfigSourceToken && s.AKS != nil:
+	if w.Find(&s) {
 		w.ConnectionSecretName = ConnectionSecretName(imp)
-	}
-	switch {
-	case s.EKS != nil:
-		w.Place, w.ClusterName = s.EKS.Region, s.EKS.ClusterName
-		w.NodePools = append(w.NodePools, s.EKS.NodeGroupNames...)
-	case s.AKS != nil:
-		w.Place, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
-		w.PublicName = s.AKS.Endpoint == fleetv1alpha1.AKSEndpointPublic
-	case s.GKE != nil:
-		w.Place, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
-		w.DNSEndpoint = s.GKE.Endpoint == fleetv1alpha1.GKEEndpointDNS
 	}
 	slices.Sort(w.NodePools)
 	w.NodePools = slices.Compact(w.NodePools)
