@@ -5,9 +5,13 @@
 // are part of the program, so that the importer can compare what a hub has with what it needs (pkg/takeover).
 package policies
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+)
 
-// Files are the policies and their bindings, one policy and its binding in a file.
-//
 //go:embed managed-resources.yaml reflections.yaml cluster-api.yaml identities.yaml members.yaml managers.yaml
-var Files embed.FS
+var files embed.FS
+
+// Files are the policies and their bindings, one policy and its binding in a file. A test of another cloud adds to them.
+var Files fs.ReadFileFS = files

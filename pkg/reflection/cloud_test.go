@@ -4,253 +4,272 @@
 package reflection_test
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/internal/test/crdvalidation"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/importertest"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer" //nolint:depguard // Only this package's tests can add a cloud.
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
-// TestAnotherCloud adds a cloud: with its entry in the table of clouds, its functions and its lines in the policies, a
-// cluster is observed and reflected, and nothing of it can be taken over. See cloud_toy_test.go.
+// TestAnotherCloud adds a cloud (cloud_toy_test.go) and its rights to a hub: a cluster is imported, nothing of it can be
+// taken over, and un-import leaves nothing.
 //
 //nolint:paralleltest // It changes the table of clouds.
 func TestAnotherCloud(t *testing.T) {
 	reflection.AddToy(t)
-	imp := reflection.Import{
-		Namespace: "team-a", Name: "prod", UID: "0b8e7a52", Labels: map[string]string{"fleet.masthead.dev/import-uid": "0b8e7a52"},
-		Cloud: reflection.Toy, ClusterName: "Shop", Place: "Attic", DiscoverNodePools: true, Paused: true,
-		ConnectionSecretName: "prod-connection",
-	}
-	want, err := reflection.Wanted(imp, served(reflection.Toy, true, false), reflection.Observed{})
-	if err != nil || len(want.Resources) != 1 || len(want.Unserved) > 0 {
-		t.Fatalf("Wanted(...): want one resource, got %v, %v", want, err)
-	}
-	mr := want.Resources[0]
-	checkObserveOnly(t, mr, imp)
-	if _, err := reflection.Read(imp, reflection.Observed{Resources: want.Resources}); err == nil {
-		t.Error("want nothing read before anything is observed")
-	}
-	mr.Object["status"] = map[string]any{"atProvider": map[string]any{
-		"uuid": "7f1c", "endpoint": "https://shop.example.org", "version": "v1.31.2",
-		"pools": []any{map[string]any{"name": "Blue", "size": int64(2)}, map[string]any{"name": "Green", "size": int64(0)}},
-	}}
-	facts, err := reflection.Read(imp, reflection.Observed{Resources: want.Resources})
-	if err != nil || facts.ID != "7f1c" || !facts.NodePoolsComplete {
-		t.Fatalf("Read(...): got %+v, %v", facts, err)
-	}
-	hub := hubWithToy(t)
-	reflected, err := reflection.Reflect(imp, facts, hub.schemas)
+	reflection.AddToyPolicies(t)
+	hub := startToyHub(t)
+	api := hub.CreateAPI(t, "toy", importertest.Reader)
+	token, err := api.Token(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kinds []string
-	for _, o := range reflected.Objects {
-		kinds = append(kinds, o.Object.GetKind())
-		checkReflected(t, hub, o, false)
-		if !imp.Makes(o.Object) {
-			t.Errorf("%s %q does not count as the import's", o.Object.GetKind(), o.Object.GetName())
+	secret := &corev1.Secret{StringData: map[string]string{"token": token}}
+	secret.Namespace, secret.Name, secret.Labels = metav1.NamespaceDefault, "toy", map[string]string{fleetv1alpha1.ImportCredentialsLabel: "true"}
+	hub.Create(t, secret)
+	imp := importertest.NewImport("shop", fleetv1alpha1.ClusterImportSpec{
+		GKE: &fleetv1alpha1.GKEImport{Location: "toy-attic1", ClusterName: "shop"},
+		Kubeconfig: &fleetv1alpha1.ImportKubeconfig{
+			Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "toy", Key: "token"},
+		},
+	})
+	hub.Create(t, imp)
+	var mr *unstructured.Unstructured // The provider observes when it is not paused any more.
+	importertest.Eventually(t, "the import observes", func() (bool, string) {
+		for _, o := range hub.ListLabelled(t, imp, hub.ManagedKind(t, reflection.ToyCluster)) {
+			mr = &o
 		}
+		_ = hub.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		return mr != nil && mr.GetAnnotations()[reflection.ManagedPausedAnnotation] == "", fmt.Sprint(imp.Status.Conditions)
+	})
+	mr.Object["status"] = map[string]any{
+		"conditions": []any{map[string]any{"type": "Synced", "status": "True"}, map[string]any{"type": "Ready", "status": "True"}},
+		"atProvider": map[string]any{
+			"uuid": "7f1c", "endpoint": api.Server, "authority": api.CA, "version": "v1.31.2",
+			"pools": []any{map[string]any{"name": "Blue", "size": 2}, map[string]any{"name": "Green", "size": 0}},
+		},
+	}
+	if err := hub.Client.Status().Update(t.Context(), mr); err != nil {
+		t.Fatal(err)
+	}
+	hub.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	var kinds []string
+	for _, o := range listMade(t, hub, imp) {
+		kinds = append(kinds, o.GetKind())
+		checkHeld(t, hub, &o)
 	}
 	if diff := cmp.Diff([]string{
-		"ToyCluster", "ToyControlPlane", "ToyMachinePool", "ToyMachinePool", "Cluster", "MachinePool", "MachinePool",
+		"Cluster", "ToyCluster", "ToyControlPlane", "ToyMachinePool", "ToyMachinePool", "Cluster", "MachinePool", "MachinePool",
 	}, kinds); diff != "" {
-		t.Errorf("reflected kinds: -want, +got:\n%s", diff)
+		t.Errorf("made kinds: -want, +got:\n%s", diff)
 	}
 	checkToyOwnership(t, imp, mr)
+	if err := hub.Client.Delete(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	importertest.Eventually(t, "the import is gone", func() (bool, string) {
+		err := hub.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		return apierrors.IsNotFound(err), fmt.Sprint(imp.Status.Conditions)
+	})
+	if left := listMade(t, hub, imp); len(left) > 0 {
+		t.Errorf("un-import leaves %v", left)
+	}
+}
+
+// listMade are the objects of an import: the managed resource, and those of Cluster API.
+func listMade(t *testing.T, hub *importertest.Hub, imp *fleetv1alpha1.ClusterImport) (all []unstructured.Unstructured) {
+	t.Helper()
+	for _, kind := range append([]schema.GroupKind{reflection.ToyCluster.Namespaced()}, reflection.ReflectedKinds(reflection.Toy)...) {
+		mapping, err := hub.Client.RESTMapper().RESTMapping(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, hub.ListLabelled(t, imp, mapping.GroupVersionKind)...)
+	}
+	return all
+}
+
+// checkHeld tries what would let a provider act on an object, or on the cluster.
+func checkHeld(t *testing.T, hub *importertest.Hub, o *unstructured.Unstructured) {
+	t.Helper()
+	gk, policy := o.GroupVersionKind().GroupKind(), "reflections.imports"
+	switch {
+	case reflection.ToyCluster.Is(gk):
+		policy = "managed-resources.imports"
+		checkFixed(t, hub, policy, o, []any{"*"}, "spec", "managementPolicies")
+		checkFixed(t, hub, policy, o, "v2", "spec", "forProvider", "version")
+		checkOnlyManager(t, hub, o)
+	case gk.Group == clusterv1.GroupVersion.Group:
+		policy = "cluster-api.imports"
+	case gk.Kind == "ToyCluster":
+		checkFixed(t, hub, policy, o, "admin", "spec", "credentialsRef", "name")
+	}
+	checkFixed(t, hub, policy, o, nil, "metadata", "labels")
+	if gk.Kind != "Cluster" { // Core may act on it, and the provider that observes.
+		checkFixed(t, hub, policy, o, nil, "metadata", "annotations", clusterv1.PausedAnnotation)
+	}
+	if !reflection.ToyCluster.Is(gk) { // Nothing is deleted in the cloud with it.
+		checkRefused(t, policy, hub.Client.Delete(t.Context(), o, client.DryRunAll))
+	}
+}
+
+// checkOnlyManager tries to manage the cluster with another managed resource.
+func checkOnlyManager(t *testing.T, hub *importertest.Hub, mr *unstructured.Unstructured) {
+	t.Helper()
+	other := mr.DeepCopy()
+	other.Object["metadata"] = map[string]any{"namespace": mr.GetNamespace(), "name": "shop"}
+	unstructured.RemoveNestedField(other.Object, "spec", "managementPolicies")
+	importertest.Eventually(t, "the API server reads the import", func() (bool, string) {
+		err := hub.Client.Create(t.Context(), other.DeepCopy(), client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'managers.imports"), fmt.Sprint(err)
+	})
+}
+
+// checkFixed checks that no user can give a field another value.
+func checkFixed(t *testing.T, hub *importertest.Hub, policy string, o *unstructured.Unstructured, value any, field ...string) {
+	t.Helper()
+	changed := o.DeepCopy()
+	if err := unstructured.SetNestedField(changed.Object, value, field...); err != nil {
+		t.Fatal(err)
+	}
+	checkRefused(t, policy, hub.Client.Patch(t.Context(), changed, client.MergeFrom(o), client.DryRunAll))
+}
+
+func checkRefused(t *testing.T, policy string, err error) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+policy) {
+		t.Errorf("want a refusal by the policy %s, got %v", policy, err)
+	}
+}
+
+// startToyHub starts a hub with the kinds of the cloud's providers, and the importer with the rights of config.
+func startToyHub(t *testing.T) *importertest.Hub {
+	t.Helper()
+	hub, err := importertest.Start(t.Context(), slices.Concat(providercrds.ClusterAPI(), providercrds.Machines()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := hub.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := envtest.InstallCRDs(hub.Config, envtest.CRDInstallOptions{MaxTime: testenv.Patience, CRDs: []*apiextensionsv1.CustomResourceDefinition{
+		toyCRD(t, "kubernetes.toy.m.upbound.io", "v1beta1", "Cluster", "managementPolicies: {type: array, items: {type: string, enum: [Observe, LateInitialize, '*']}}"),
+		toyCRD(t, "toy.m.upbound.io", "v1beta1", "ProviderConfig", ""),
+		toyCRD(t, "infrastructure.cluster.x-k8s.io", "v1", "ToyCluster",
+			"credentialsRef: {type: object, properties: {name: {type: string}, namespace: {type: string}}}"),
+		toyCRD(t, "infrastructure.cluster.x-k8s.io", "v1", "ToyControlPlane", "version: {type: string}"),
+		toyCRD(t, "infrastructure.cluster.x-k8s.io", "v1", "ToyMachinePool", "size: {type: integer}"),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	hub.Create(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "toy.m.upbound.io/v1beta1", "kind": "ProviderConfig", "metadata": map[string]any{"namespace": "default", "name": "customer"},
+	}})
+	imports := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "clusterimports.fleet.masthead.dev"},
+	}}
+	named := `[{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/observed/properties/cloud/enum/-", "value": "Toy"}]`
+	if err := hub.Client.Patch(t.Context(), imports, client.RawPatch(types.JSONPatchType, []byte(named))); err != nil {
+		t.Fatal(err)
+	}
+	as := rest.CopyConfig(hub.Config)
+	as.Impersonate = rest.ImpersonationConfig{UserName: "importer", Groups: []string{"system:authenticated"}}
+	grantToy(t, hub)
+	mgr := controllertest.NewManager(t, as, controllertest.Scheme())
+	o := importer.Options{Credentials: credentials.Options{AllowLoopback: true}, SkipNameValidation: new(true)}
+	if err := importer.SetupWithManager(mgr.GetLocalManager(), o); err != nil {
+		t.Fatal(err)
+	}
+	mgr.Run()
+	return hub
+}
+
+// grantToy grants the importer what every import needs, and what those from GKE need of the cloud's kinds instead.
+func grantToy(t *testing.T, hub *importertest.Hub) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "importer"}}
+	toy := strings.NewReplacer("container.gcp.", "kubernetes.toy.", "gcp.", "toy.", "gcpmanaged", "toy")
+	for _, name := range []string{"rbac", "imports/base", "imports/gke"} {
+		content, err := os.ReadFile("../../config/" + name + "/role.yaml")
+		some := &rbacv1.ClusterRole{}
+		if err := errors.Join(err, yaml.Unmarshal([]byte(toy.Replace(string(content))), some)); err != nil {
+			t.Fatal(err)
+		}
+		role.Rules = append(role.Rules, some.Rules...)
+	}
+	hub.Create(t, role)
+	hub.Create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "importer"}},
+	})
+}
+
+// toyCRD has the given fields in its spec.
+func toyCRD(t *testing.T, group, version, kind, fields string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd, text := &apiextensionsv1.CustomResourceDefinition{}, fmt.Sprintf(`
+metadata: {name: %[1]ss.%[2]s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {kind: %[3]s, listKind: %[3]sList, plural: %[1]ss, singular: %[1]s}
+  versions:
+  - {name: %[4]s, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {
+      spec: {type: object, %[6]s, properties: {%[5]s}},
+      status: {type: object, %[6]s, properties: {initialization: {type: object, properties: {provisioned: {type: boolean}, controlPlaneInitialized: {type: boolean}}}}}}}}}
+`, strings.ToLower(kind), group, kind, version, fields, "x-kubernetes-preserve-unknown-fields: true")
+	if err := yaml.UnmarshalStrict([]byte(text), crd); err != nil {
+		t.Fatal(err)
+	}
+	return crd
 }
 
 // checkToyOwnership checks that the questions of the importer are answered for the cloud.
-func checkToyOwnership(t *testing.T, imp reflection.Import, mr *unstructured.Unstructured) {
+func checkToyOwnership(t *testing.T, from *fleetv1alpha1.ClusterImport, mr *unstructured.Unstructured) {
 	t.Helper()
+	imp := reflection.Import{Namespace: from.Namespace, Name: from.Name, UID: from.UID}
+	if imp.Find(&from.Spec) || imp.Cloud != reflection.Toy {
+		t.Errorf("want the spec to name a cluster of the cloud, whose provider publishes nothing, got %v", imp)
+	}
 	other := imp
-	other.ClusterName, other.Place = "SHOP", "attic"
-	if !other.Names(mr) || !other.NamesSame(imp) || !other.IsAt(mr) {
+	other.ClusterName, other.Place = "SHOP", "Toy-Attic1"
+	if !other.Names(mr) || !other.NamesSame(imp) || !other.IsAt(mr) || other.ObservedID(mr) != "7f1c" {
 		t.Error("want the managed resource to be the cluster of the import, in any case of its letters")
 	}
-	if other.ObservedID(mr) != "7f1c" || !imp.Makes(mr) || !reflection.IsCluster(mr) {
-		t.Error("want the managed resource to be the import's own, with the ID that its provider reports")
-	}
-	other.Place = "Cellar"
-	if other.NamesSame(imp) || other.IsAt(mr) {
+	if other.Place = "a place"; other.NamesSame(imp) || other.IsAt(mr) {
 		t.Error("want no other place taken for that of the import")
 	}
-	if err := other.Validate(); err != nil {
-		t.Error(err)
-	}
-	other.Place = "a place"
 	if err := other.Validate(); err == nil || !strings.Contains(err.Error(), "location of Toy") {
 		t.Errorf("want a place refused that is none, got %v", err)
 	}
 	if !slices.Contains(reflection.NodeLabels(), "toy.example.org/pool") {
 		t.Error("want the label read that names the pool of a Node")
-	}
-}
-
-// hubWithToy is a hub that serves the kinds of the cloud's provider.
-func hubWithToy(t *testing.T) installed {
-	t.Helper()
-	hub := readHub(t)
-	crds := []*apiextensionsv1.CustomResourceDefinition{
-		toyCRD("ToyCluster", "credentialsRef", objectWith(properties{"name": {Type: "string"}, "namespace": {Type: "string"}})),
-		toyCRD("ToyControlPlane", "version", apiextensionsv1.JSONSchemaProps{Type: "string"}),
-		toyCRD("ToyMachinePool", "size", apiextensionsv1.JSONSchemaProps{Type: "integer"}),
-	}
-	for _, kind := range reflection.CoreKinds() {
-		crds = append(crds, hub.crds[kind])
-	}
-	validators, err := crdvalidation.New(crds...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schemas, err := newSchemas(crds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return installed{schemas: schemas, validators: validators}
-}
-
-type properties map[string]apiextensionsv1.JSONSchemaProps
-
-func objectWith(p properties) apiextensionsv1.JSONSchemaProps {
-	return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: p}
-}
-
-// toyCRD has one field in its spec.
-func toyCRD(kind, field string, value apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
-	initialization := objectWith(properties{"provisioned": {Type: "boolean"}, "controlPlaneInitialized": {Type: "boolean"}})
-	whole := objectWith(properties{
-		"spec": objectWith(properties{field: value}), "status": objectWith(properties{"initialization": initialization}),
-	})
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	crd.Spec.Group, crd.Spec.Names.Kind = "infrastructure.cluster.x-k8s.io", kind
-	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{
-		Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &whole},
-	}}
-	return crd
-}
-
-// TestPoliciesCoverEveryCloud: a kind that no policy covers could be made to act on the cluster. A cloud is not added
-// before its kinds are in config/policies.
-//
-//nolint:paralleltest // It changes the table of clouds.
-func TestPoliciesCoverEveryCloud(t *testing.T) {
-	reflection.AddToy(t)
-	policies, err := takeover.Policies()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cloud := range reflection.Clouds() {
-		var want []string
-		if cloud == reflection.Toy {
-			want = []string{
-				"identifiers of Cluster.kubernetes.toy.upbound.io", "managers of Cluster.kubernetes.toy.m.upbound.io",
-				"Cluster.kubernetes.toy.upbound.io", "Cluster.kubernetes.toy.m.upbound.io",
-				"ToyCluster.infrastructure.cluster.x-k8s.io", "ToyControlPlane.infrastructure.cluster.x-k8s.io",
-				"ToyMachinePool.infrastructure.cluster.x-k8s.io",
-			}
-		}
-		if diff := cmp.Diff(want, uncovered(policies, cloud)); diff != "" {
-			t.Errorf("what no policy covers of %s: -want, +got:\n%s", cloud, diff)
-		}
-	}
-	addToy(t, policies)
-	if left := uncovered(policies, reflection.Toy); len(left) > 0 {
-		t.Errorf("with its lines in the policies, want all covered of the cloud, got %q", left)
-	}
-}
-
-// uncovered lists what the policies lack of a cloud.
-func uncovered(policies []takeover.Policy, cloud reflection.Cloud) []string {
-	var missing []string
-	for i, kind := range reflection.Kinds(cloud) {
-		if !isNamed(policies, "identifiers", kind.Legacy()) {
-			missing = append(missing, "identifiers of "+kind.Legacy().String())
-		}
-		if i == 0 && !isNamed(policies, "names", kind.Namespaced()) {
-			missing = append(missing, "managers of "+kind.Namespaced().String())
-		}
-		for _, gk := range []schema.GroupKind{kind.Legacy(), kind.Namespaced()} {
-			if !isMatched(policies, gk) {
-				missing = append(missing, gk.String())
-			}
-		}
-	}
-	for _, kind := range reflection.ProviderKinds(cloud) {
-		if !isMatched(policies, kind) {
-			missing = append(missing, kind.String())
-		}
-	}
-	return missing
-}
-
-// isNamed reports whether a variable of a policy lists a kind.
-func isNamed(policies []takeover.Policy, variable string, gk schema.GroupKind) bool {
-	return slices.ContainsFunc(policies, func(p takeover.Policy) bool {
-		for _, v := range p.Policy.Spec.Variables {
-			if v.Name == variable && strings.Contains(v.Expression, "'"+gk.Group+"/"+gk.Kind+"':") {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// isMatched reports whether a policy applies to objects of a kind that have the label of an import.
-func isMatched(policies []takeover.Policy, gk schema.GroupKind) bool {
-	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion("v1"))
-	return slices.ContainsFunc(policies, func(p takeover.Policy) bool {
-		constraints := p.Policy.Spec.MatchConstraints
-		exists := func(r metav1.LabelSelectorRequirement) bool { return r.Operator == metav1.LabelSelectorOpExists }
-		if !slices.ContainsFunc(constraints.ObjectSelector.MatchExpressions, exists) {
-			return false
-		}
-		for _, rule := range constraints.ResourceRules {
-			covers := slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, plural.Resource)
-			if covers && slices.Contains(rule.APIGroups, gk.Group) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// addToy adds the lines of the cloud to the policies: its groups, its resources and what identifies its clusters.
-func addToy(t *testing.T, policies []takeover.Policy) {
-	t.Helper()
-	add := map[string]struct {
-		groups, resources  []string
-		variable, listedAs string
-	}{
-		"managed-resources.imports.masthead.dev": {
-			groups:   []string{"kubernetes.toy.upbound.io", "kubernetes.toy.m.upbound.io"},
-			variable: "identifiers", listedAs: "'kubernetes.toy.upbound.io/Cluster': ['location'],",
-		},
-		"reflections.imports.masthead.dev": {
-			resources: []string{"toyclusters", "toycontrolplanes", "toymachinepools"},
-			variable:  "identityField", listedAs: "'ToyCluster': 'credentialsRef',",
-		},
-		"managers.imports.masthead.dev": {
-			variable: "names", listedAs: "'kubernetes.toy.m.upbound.io/Cluster': [string(variables.externalName)],",
-		},
-	}
-	for _, p := range policies {
-		lines, spec := add[p.Policy.Name], &p.Policy.Spec
-		rule := &spec.MatchConstraints.ResourceRules[0]
-		rule.APIGroups, rule.Resources = append(rule.APIGroups, lines.groups...), append(rule.Resources, lines.resources...)
-		for i, v := range spec.Variables {
-			if v.Name == lines.variable {
-				spec.Variables[i].Expression = strings.Replace(v.Expression, "{", "{"+lines.listedAs, 1)
-			}
-		}
 	}
 }

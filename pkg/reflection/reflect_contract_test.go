@@ -92,7 +92,8 @@ func (h installed) nextContract(t *testing.T, beside bool) installed {
 
 // listOfDomains is how the contract v1beta2 has what is a map in v1beta1.
 func listOfDomains() apiextensionsv1.JSONSchemaProps {
-	domain := objectWith(properties{"name": {Type: "string"}, "controlPlane": {Type: "boolean"}})
-	domain.Required = []string{"name"}
+	domain := apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"name": {Type: "string"}, "controlPlane": {Type: "boolean"},
+	}}
 	return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &domain}}
 }
