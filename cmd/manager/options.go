@@ -306,7 +306,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
 	number(&c.Burst, "cluster-burst", "number of requests that may exceed that rate in a burst")
-	number(&c.Lists, "cluster-lists", "number of kinds that are listed concurrently, over all clusters")
+	number(&c.Lists, "cluster-lists", "number of kinds that are listed concurrently, over all workload clusters")
 	number(&c.MaxAnswerMiB, "max-answer-mib", "maximum size of an answer of a workload cluster, or of an event of a watch")
 	number(&c.MaxListMiB, "max-list-mib", "maximum size of a list of a workload cluster, or of a page of one; a larger page is requested again with fewer objects")
 	number(&c.MaxDecodedMiB, "max-decoded-mib", "maximum memory that an answer or an event takes while it is read and decoded")

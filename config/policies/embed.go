@@ -13,5 +13,6 @@ import (
 //go:embed managed-resources.yaml reflections.yaml cluster-api.yaml identities.yaml members.yaml managers.yaml
 var files embed.FS
 
-// Files are the policies and their bindings, one policy and its binding in a file. A test of another cloud adds to them.
+// Files are the policies and their bindings, one policy and its binding in a file. A test of another cloud adds to
+// them.
 var Files fs.ReadFileFS = files

@@ -80,7 +80,7 @@ func kept(t *testing.T, s *store, records bool) {
 	t.Helper()
 	items, _ := s.list()
 	for _, i := range items {
-		if (i.Record != nil) != records || (i.text != nil) == records {
+		if (i.Record != nil) != records || (i.metadata != nil) == records {
 			t.Fatalf("want records %v, got %+v", records, i)
 		}
 		if !isSegment(i.Key.Name) || (i.Key.Namespace == "") != s.kind.ClusterScoped || !s.kind.ClusterScoped && !isSegment(i.Key.Namespace) {

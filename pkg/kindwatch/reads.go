@@ -23,6 +23,15 @@ func (w *Watcher) Get(kind Kind, key types.NamespacedName) (*unstructured.Unstru
 	return i.Object(), nil
 }
 
+// Metadata is Get for what needs the metadata only.
+func (w *Watcher) Metadata(kind Kind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	i, err := w.get(kind, key)
+	if err != nil {
+		return nil, err
+	}
+	return i.Metadata(), nil
+}
+
 // Entry is Get for a Watcher with records.
 func (w *Watcher) Entry(kind Kind, key types.NamespacedName) (Entry, error) {
 	i, err := w.get(kind, key)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,8 +45,8 @@ type Entry struct {
 	Record Record
 }
 
-// smallObject is up to how many bytes a decoded object is charged for its JSON only. Few are decoded at a time; a larger
-// one is charged for what it takes then, which can be hundreds of times as much as its JSON.
+// smallObject is up to how many bytes a decoded object is charged for its JSON only. Few are decoded at a time; a
+// larger one is charged for what it takes then, which can be hundreds of times as much as its JSON.
 const smallObject = 256 << 10
 
 // A ReduceFunc converts an object to a Record, or returns false for one that is not kept. It must not keep or change
@@ -57,8 +58,9 @@ type ReduceFunc func(kind Kind, obj *unstructured.Unstructured) (Record, bool)
 type Item struct {
 	Entry
 
-	// text is the object in JSON, which takes a fifth of the memory of a decoded one, and no work of the garbage collector.
-	text []byte
+	// metadata and body are the object in JSON, which takes a fifth of the memory of a decoded one, and no work of the
+	// garbage collector. Most readers need the metadata, and the owner of an object decides how large the body is.
+	metadata, body []byte
 
 	// indexKeys are those of the record, sorted and without duplicates.
 	indexKeys []string
@@ -66,34 +68,59 @@ type Item struct {
 }
 
 // kept reports whether the item has an object or a record.
-func (i *Item) kept() bool { return i != nil && (i.text != nil || i.Record != nil) }
+func (i *Item) kept() bool { return i != nil && (i.metadata != nil || i.Record != nil) }
 
 // Object decodes the object. It is the caller's, and nil if a record is stored.
 func (i *Item) Object() *unstructured.Unstructured {
-	if i.text == nil {
-		return nil
-	}
-	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(i.text, &u.Object); err != nil {
-		panic(fmt.Sprintf("cannot decode what was encoded: %v", err)) // Cannot happen.
+	u := i.Metadata()
+	if u != nil {
+		decodeJSON(i.body, &u.Object)
 	}
 	return u
 }
 
+// Metadata decodes the object without anything but its metadata. It is the caller's, and nil if a record is stored.
+func (i *Item) Metadata() *unstructured.Unstructured {
+	if i.metadata == nil {
+		return nil
+	}
+	var metadata map[string]any
+	decodeJSON(i.metadata, &metadata)
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
+}
+
+// decodeJSON cannot fail for what was encoded.
+func decodeJSON(text []byte, into *map[string]any) {
+	if err := utiljson.Unmarshal(text, into); err != nil {
+		panic(fmt.Sprintf("cannot decode what was encoded: %v", err))
+	}
+}
+
 // keepObject stores an object.
-func (i *Item) keepObject(u *unstructured.Unstructured) error {
+func (i *Item) keepObject(u *unstructured.Unstructured) (err error) {
+	body := maps.Clone(u.Object)
+	delete(body, "metadata")
+	if i.metadata, err = encodeJSON(u.Object["metadata"]); err != nil {
+		return err
+	}
+	if i.body, err = encodeJSON(body); err != nil {
+		return err
+	}
+	i.size = i.sizeOfPlace() + int64(len(i.metadata)+len(i.body))
+	if decoded := limits.Size(u.Object); decoded > smallObject {
+		i.size = max(i.size, decoded)
+	}
+	return nil
+}
+
+func encodeJSON(v any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(u.Object); err != nil {
-		return fmt.Errorf("cannot encode %q: %w", i.Key, err)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("cannot encode an object: %w", err)
 	}
-	i.text = bytes.Clone(text.Bytes())
-	i.size = i.sizeOfPlace() + int64(len(i.text))
-	if decoded := limits.Size(u.Object); decoded > smallObject {
-		i.size = decoded
-	}
-	return nil
+	return bytes.Clone(text.Bytes()), nil
 }
 
 // sameAs reports whether replacing another item of the same object by this one is no change. An object changes only
@@ -121,7 +148,7 @@ type converter struct {
 }
 
 // inNamespace reports whether the item is a namespaced object. Records are found by their index keys.
-func (i *Item) inNamespace() bool { return i.text != nil && i.Key.Namespace != "" }
+func (i *Item) inNamespace() bool { return i.metadata != nil && i.Key.Namespace != "" }
 
 // newConverter returns a converter that drops objects that the kind's selector does not match. With an invalid selector
 // it drops everything: an API server rejects that one, too.

@@ -349,7 +349,7 @@ func TestWhatIsNotKeptCountsByNumberOnly(t *testing.T) {
 			s.listing()
 			for i := range n {
 				got, err := s.arrivedEvent(tc.bring(i))
-				if err == nil && got != nil && got.kept() && got.text != nil {
+				if err == nil && got != nil && got.kept() && got.metadata != nil {
 					t.Fatalf("want no object to be held, got %v", got)
 				}
 				if err != nil {
@@ -397,13 +397,14 @@ func TestChargeOfObjects(t *testing.T) {
 		"Small":           {value: "x"},
 		"SmallAndDense":   {value: slices.Repeat([]any{map[string]any{}}, 1000)},
 		"Large":           {value: strings.Repeat("x", smallObject), decoded: true},
+		"LargeInJSON":     {value: strings.Repeat("\x01", smallObject)},
 		"LargeWhenOpened": {value: slices.Repeat([]any{map[string]any{}}, 5000), decoded: true},
 	} {
 		u := object("a", "1", "5")
 		u.Object["spec"] = map[string]any{"value": tc.value}
 		s := newStore(configMaps, func(Event) {}, func() {})
 		i, _ := s.convert(u)
-		want := i.sizeOfPlace() + int64(len(i.text))
+		want := i.sizeOfPlace() + int64(len(i.metadata)+len(i.body))
 		if tc.decoded {
 			want = limits.Size(u.Object)
 		}

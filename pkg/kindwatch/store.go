@@ -221,7 +221,7 @@ func (s *store) delete(obj runtime.Object) {
 	}
 	s.mu.Unlock()
 
-	if old != nil && old.text != nil {
+	if old != nil && old.metadata != nil {
 		s.emit(Event{Type: Deleted, Kind: s.kind, Object: u})
 	} else if old != nil {
 		s.report(Deleted, old, Event{})

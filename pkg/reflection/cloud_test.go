@@ -36,8 +36,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// TestAnotherCloud adds a cloud (cloud_toy_test.go) and its rights to a hub: a cluster is imported, nothing of it can be
-// taken over, and un-import leaves nothing.
+// TestAnotherCloud adds a cloud (cloud_toy_test.go) and its rights to a hub: a cluster is imported, nothing of it can
+// be taken over, and un-import leaves nothing.
 //
 //nolint:paralleltest // It changes the table of clouds.
 func TestAnotherCloud(t *testing.T) {

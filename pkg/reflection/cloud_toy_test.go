@@ -13,7 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/config/policies"
 )
 
-// Toy is a cloud that is nowhere. What it has here is all that another cloud needs of this package, and of the policies.
+// Toy is a cloud that is nowhere. What it has here is all that another cloud needs of this package, and of the
+// policies.
 const Toy Cloud = "Toy"
 
 // ToyCluster is its one kind of managed resource.

@@ -110,7 +110,7 @@ func (r *requirementReconciler) do(
 		err = r.release(ctx, s)
 	case plan.Forget:
 		r.forget(s.ObjectRequest)
-		if _, err := s.Workload.Watcher.Get(s.Kind, s.NamespacedName); s.Vanished && err == nil {
+		if _, err := s.Workload.Watcher.Metadata(s.Kind, s.NamespacedName); s.Vanished && err == nil {
 			r.hub.Requirements.Add(s.ObjectRequest) // A claim of that name exists again.
 		}
 	}

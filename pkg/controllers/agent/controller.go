@@ -22,7 +22,7 @@ import (
 // Reconcile synchronises one claim with its object in the hub. It gathers facts, makes a plan, applies its steps, and
 // propagates the hub's state down whether or not the steps succeeded.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.ObjectRequest) (reconcile.Result, error) {
-	defer r.forgetGone(req) // After what may note state of a cluster that is gone.
+	defer r.forgetGone(req) // It runs last: what runs before may note state of a cluster that is gone.
 	var wrote []index.Version
 	r.reported.Begin(req)
 	defer func() { r.queueHeld(req, wrote) }()

@@ -217,8 +217,8 @@ func (r *requirementReconciler) findElsewhere(ctx context.Context, s *downstream
 	for _, place := range r.hub.Places(newOrigin(s.ObjectRequest, s.Source.Identifier)) {
 		place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
 		known := place == recorded || s.Target != nil && place == *s.Target
-		// What says whose it is, is kept of each object: strays are not read.
-		if obj, err := r.hub.Get(place); known || err != nil || !s.IsOwn(obj) {
+		// The metadata says whose it is, and is kept of each object: strays are not read.
+		if obj, err := r.hub.Metadata(place); known || err != nil || !s.IsOwn(obj) {
 			continue
 		}
 		obj, err := r.observed(ctx, s, place)

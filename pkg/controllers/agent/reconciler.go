@@ -46,8 +46,8 @@ type requirementReconciler struct {
 	reports downstream.Reporter
 }
 
-// complete sets what follows from the other fields. patience is how long a claim's first status waits for the hub's, and
-// inFlightGrace how long a create in the hub may be in flight after its sender gave up.
+// complete sets what follows from the other fields. patience is how long a claim's first status waits for the hub's,
+// and inFlightGrace how long a create in the hub may be in flight after its sender gave up.
 func (r *requirementReconciler) complete(patience, inFlightGrace time.Duration) *requirementReconciler {
 	r.hubClient, r.hubReader = hubaccess.API{}, hubaccess.API{}
 	r.ledger, r.inFlight = &index.Ledger{}, index.NewInFlight(r.clock, inFlightGrace)

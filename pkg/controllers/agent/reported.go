@@ -25,9 +25,10 @@ func (r *requirementReconciler) hubChanged(req multicluster.ObjectRequest, e kin
 
 // claimChanged queues a claim that has changed in a workload cluster.
 func (r *requirementReconciler) claimChanged(req multicluster.ObjectRequest, e kindwatch.Event) {
-	now := r.clock.Now()
+	// The objects of the event must not be kept with what is held.
+	now, changes := r.clock.Now(), downstream.ChangesClaim(e)
 	queue := func() {
-		if downstream.ChangesClaim(e) {
+		if changes {
 			r.ledger.Edit(req, func(entry *index.Entry) { entry.Changes.Claim = cmp.Or(entry.Changes.Claim, now) })
 		}
 		r.hub.Requirements.Add(req)

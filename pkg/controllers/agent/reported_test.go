@@ -4,8 +4,10 @@
 package agent
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,19 +55,8 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 			},
 		} {
 			t.Run(name+side, func(t *testing.T) {
-				h := idleHub()
-				w := idleWorkload(t, "w1", index.Identity{})
-				w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
-				h.Clusters.Add(w.Name, nil, w)
-				r := (&requirementReconciler{
-					hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
-				}).complete(0, 0)
-				a := &agent{hub: h, requirements: r}
-				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[multicluster.ObjectRequest]())
-				t.Cleanup(q.ShutDown)
-				if err := h.Requirements.Start(t.Context(), q); err != nil {
-					t.Fatal(err)
-				}
+				a, w, q := queueingAgent(t)
+				r := a.requirements
 				req := multicluster.ObjectRequest{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 				e := kindwatch.Event{Type: tc.event, Kind: kind, Object: agenttest.Parse(t, tc.object)}
 
@@ -94,6 +85,52 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// queueingAgent returns an agent with a cluster, and the queue of its claims.
+func queueingAgent(t *testing.T) (*agent, *index.Cluster, workqueue.TypedRateLimitingInterface[multicluster.ObjectRequest]) {
+	t.Helper()
+	h := idleHub()
+	w := idleWorkload(t, "w1", index.Identity{})
+	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
+	h.Clusters.Add(w.Name, nil, w)
+	r := (&requirementReconciler{
+		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
+	}).complete(0, 0)
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[multicluster.ObjectRequest]())
+	t.Cleanup(q.ShutDown)
+	if err := h.Requirements.Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	return &agent{hub: h, requirements: r}, w, q
+}
+
+// TestHeldEventsKeepNoObjects: the owner of a cluster decides how large they are, and how many wait.
+func TestHeldEventsKeepNoObjects(t *testing.T) {
+	kind := ownershiptest.InBar("").Kind
+	a, w, q := queueingAgent(t)
+	req := multicluster.ObjectRequest{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+	a.requirements.reported.Begin(req)
+	parse := func(version string) *unstructured.Unstructured {
+		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'1','resourceVersion':'`+version+`'}}`)
+	}
+	var objects []weak.Pointer[unstructured.Unstructured]
+	for _, handle := range []func(kindwatch.Event){
+		func(e kindwatch.Event) { a.handleClaim(w, e) }, func(e kindwatch.Event) { a.requirements.hubChanged(req, e) },
+	} {
+		e := kindwatch.Event{Type: kindwatch.Updated, Kind: kind, Object: parse("6"), Old: parse("5")}
+		objects = append(objects, weak.Make(e.Object), weak.Make(e.Old))
+		handle(e)
+	}
+	runtime.GC()
+	for i, object := range objects {
+		if object.Value() != nil {
+			t.Errorf("object %d is kept", i)
+		}
+	}
+	if a.requirements.queueHeld(req, nil); q.Len() != 1 {
+		t.Errorf("want the claim to be queued after its reconcile, got %d", q.Len())
 	}
 }
 

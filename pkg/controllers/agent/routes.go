@@ -105,7 +105,7 @@ func (a *agent) handleAwaitedSecret(w *index.Cluster, e kindwatch.Event) {
 	key, ok := w.AwaitedSecret(e.Kind)
 	gone := e.Type == kindwatch.Deleted
 	if e.Type == kindwatch.StateChanged && e.State == kindwatch.StateSynced {
-		_, err := w.Watcher.Get(e.Kind, key)
+		_, err := w.Watcher.Metadata(e.Kind, key)
 		gone = apierrors.IsNotFound(err)
 	}
 	if ok && gone {

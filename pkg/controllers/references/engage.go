@@ -12,8 +12,12 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
+
+// hubLists is how many kinds of the hub are listed at once.
+const hubLists = 8
 
 func newWorkloads(r *reconciler) *workloads {
 	return multicluster.NewInstances(multicluster.InstancesOptions[Request, *workload]{
@@ -45,6 +49,8 @@ func (r *reconciler) newWorkload(
 	if w.inHub {
 		// The hub's administrator controls what is in the hub: objects brought by users of workload clusters are not kept.
 		watched.PerKind, watched.Total, watched.Listed = kindwatch.Unlimited, kindwatch.Unlimited, -1
+		// Its lists do not wait for those of workload clusters.
+		watched.Lists = limits.NewSemaphore[any](hubLists, hubLists)
 	}
 	definitions, objects := watched, watched
 	definitions.Reduce, definitions.Handler = reduceDefinition, w.definitionChanged

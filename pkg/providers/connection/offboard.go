@@ -37,7 +37,7 @@ type offboarding struct {
 	marker  *hubMarker
 	records *records
 	life    *lifetime
-	// places bound how many clusters are offboarded at once: un-enrolling a class would list all its clusters.
+	// places bound how many clusters begin to be offboarded at once: un-enrolling a class would list all its clusters.
 	places *limits.Semaphore[string]
 
 	mu    sync.RWMutex
@@ -72,10 +72,10 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 				return
 			}
 			defer leave()
-			defer time.AfterFunc(f.o.OffboardTimeout/placePart, leave).Stop()
 			if fresh {
 				f.awaitSync(ctx, name, conn)
 			}
+			defer time.AfterFunc(f.o.OffboardTimeout/placePart, leave).Stop()
 			if !f.admit(ctx, conn, uid, logger) {
 				return
 			}

@@ -106,7 +106,7 @@ type Options struct {
 	Limits transport.Limits
 	// Budget is charged with kept objects of the clusters and with responses in flight, see package limits. Default: none.
 	Budget *limits.Budget
-	// Lists limits how many kinds are listed at once in all clusters. Default: no limit.
+	// Lists limits how many kinds are listed at once in all workload clusters. Default: no limit.
 	Lists *limits.Semaphore[any]
 	// WrapTransport wraps what sends requests to a workload cluster: those of clients and of probes, with their
 	// credentials. It is called once for each connection. Default: none.

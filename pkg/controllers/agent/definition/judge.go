@@ -100,7 +100,7 @@ func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, ki
 		return
 	}
 	claims, err := w.Watcher.List(kind)
-	if err == nil && !slices.ContainsFunc(claims, func(i *kindwatch.Item) bool { return w.BearsFinalizer(i.Object()) }) {
+	if err == nil && !slices.ContainsFunc(claims, func(i *kindwatch.Item) bool { return w.BearsFinalizer(i.Metadata()) }) {
 		w.EditDefinition(crd, func(d *index.Definition) { d.Drained = true })
 		r.Unfollow(w, crd)
 	}

@@ -38,7 +38,7 @@ func (r *Reconciler) withdraw(
 	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
 		return stays(fleetv1alpha1.ReasonClaimsForbidden, "list and watch its claims")
 	}
-	if _, known := r.Hub.ReadPublications(); !known || err != nil {
+	if !r.Hub.KnowsPublications() || err != nil {
 		return condition.PendingError{} // What is not known yet makes a new request when it is.
 	}
 	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]

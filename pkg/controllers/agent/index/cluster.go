@@ -48,14 +48,14 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	}, ","),
 }
 
-// getClaim returns the claim of an object in the hub, or nil if the cluster does not have it. known is false while the
-// watch cannot tell.
+// getClaim returns the metadata of the claim of an object in the hub, or nil if the cluster does not have it. known is
+// false while the watch cannot tell.
 func (w *Cluster) getClaim(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
 	kind, followed := w.KindFor(from.Resource.String())
 	if !followed {
 		return nil, false
 	}
-	claim, err := w.Watcher.Get(kind, types.NamespacedName{Namespace: from.Namespace, Name: from.Name})
+	claim, err := w.Watcher.Metadata(kind, types.NamespacedName{Namespace: from.Namespace, Name: from.Name})
 	if err != nil {
 		return nil, apierrors.IsNotFound(err)
 	}
@@ -145,7 +145,8 @@ func (w *Cluster) takeOver(old *Cluster) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
 	for crd, d := range old.definitions {
-		w.definitions[crd] = Definition{Followed: d.Followed, Drained: d.Drained} // The rest is found out again.
+		// The rest is found out again.
+		w.editDefinition(crd, func(n *Definition) { *n = Definition{Followed: d.Followed, Drained: d.Drained} })
 	}
 	maps.Copy(w.secrets, old.secrets)
 	w.watchKinds()

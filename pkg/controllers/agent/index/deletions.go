@@ -10,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // The client does not return the answer to a deletion, and for an object without finalizers it has no new state. So a
@@ -52,7 +54,7 @@ func (h *Hub) forgetReported(key ownership.Place) {
 	if !ok {
 		return
 	}
-	known, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+	known, err := h.Watcher.Metadata(key.Kind, key.NamespacedName)
 	if apierrors.IsNotFound(err) || err == nil && NewVersion(known) != deleted {
 		delete(h.deleted, key)
 	}
@@ -61,11 +63,22 @@ func (h *Hub) forgetReported(key ownership.Place) {
 // Get returns the claim's object at a place of the hub as the watch has it, except that an object that is recorded as
 // deleted in that state is marked as being deleted. The errors are those of the watcher.
 func (h *Hub) Get(key ownership.Place) (*unstructured.Unstructured, error) {
+	return h.get(key, h.Watcher.Get)
+}
+
+// Metadata is Get for what needs the metadata only.
+func (h *Hub) Metadata(key ownership.Place) (*unstructured.Unstructured, error) {
+	return h.get(key, h.Watcher.Metadata)
+}
+
+func (h *Hub) get(
+	key ownership.Place, read func(kindwatch.Kind, types.NamespacedName) (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
 	// First the record, which is dropped only once the cache has a later state.
 	h.mu.Lock()
 	deleted, ok := h.deleted[key]
 	h.mu.Unlock()
-	obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+	obj, err := read(key.Kind, key.NamespacedName)
 	if err != nil || !ok || deleted != NewVersion(obj) {
 		return obj, err
 	}

@@ -127,7 +127,7 @@ func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// If the cache learns of the deletion after this, the handler of that event waits for mu and removes the object.
-	current, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+	current, err := h.Watcher.Metadata(key.Kind, key.NamespacedName)
 	if apierrors.IsNotFound(err) || err == nil && SourceOrZero(current) != SourceOrZero(obj) {
 		return
 	}
@@ -142,7 +142,7 @@ func (h *Hub) Places(o ownership.Origin) []ownership.Place {
 	h.mu.Unlock()
 	out := places[:0]
 	for _, key := range places {
-		obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+		obj, err := h.Watcher.Metadata(key.Kind, key.NamespacedName)
 		if apierrors.IsNotFound(err) || err == nil && SourceOrZero(obj) != o.Source {
 			continue
 		}

@@ -106,7 +106,7 @@ func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured)
 		if p.Group != gv.Group || p.Kind != owner.Kind {
 			continue
 		}
-		claim, err := h.Watcher.Get(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
+		claim, err := h.Watcher.Metadata(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
 		if err == nil && claim.GetUID() == owner.UID {
 			h.enqueueSource(p, claim, e.Initial, h.Requirements.AddAhead)
 		}

@@ -29,17 +29,21 @@ import (
 // it names. Charging it to that cluster alone would let the owner of any namespace use up the share of a cluster of
 // others by naming it; charging it to the namespace alone, one cluster that of others with the same target.
 
-// reducedField marks a reduced object. A hub's object that has it is reduced in any case.
+// reducedField of the metadata marks a reduced object. A hub's object that has it is reduced in any case.
 const reducedField = "reduced"
 
 // IsReduced reports whether only some metadata of an object is kept.
 func IsReduced(obj *unstructured.Unstructured) bool {
-	return obj != nil && obj.Object[reducedField] != nil
+	if obj == nil {
+		return false
+	}
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	return metadata[reducedField] != nil
 }
 
 // Reduced returns what is kept of an object that is not kept whole.
 func Reduced(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: map[string]any{reducedField: true}}
+	out := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{reducedField: true}}}
 	out.SetGroupVersionKind(obj.GroupVersionKind())
 	out.SetNamespace(obj.GetNamespace())
 	out.SetName(obj.GetName())
@@ -220,7 +224,7 @@ func (c *Kept) ReadWhole(at ownership.Place, live *unstructured.Unstructured) {
 // releaseGone releases an object that the watcher does not have, or not whole. An answer of the hub is charged before
 // it turns out that the watch has already reported a later state.
 func (c *Kept) releaseGone(at ownership.Place) {
-	if obj, err := c.hub.Watcher.Get(at.Kind, at.NamespacedName); apierrors.IsNotFound(err) || IsReduced(obj) {
+	if obj, err := c.hub.Watcher.Metadata(at.Kind, at.NamespacedName); apierrors.IsNotFound(err) || IsReduced(obj) {
 		c.release(at)
 	}
 }

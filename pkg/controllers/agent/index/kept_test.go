@@ -87,7 +87,7 @@ func TestKeep(t *testing.T) {
 		"NotEnrolled":   {reason: "No claim is.", kind: kind, obj: whole(stranger, same)},
 		"NoSource":      {reason: "Anybody can create it.", kind: kind, obj: whole(ownership.Source{}, same)},
 		"NotAClaim":     {reason: "The administrator creates these.", kind: scoped, obj: whole(ownership.Source{}, same), whole: true},
-		"ForgedMark":    {reason: "A mark from the hub hides nothing.", kind: kind, obj: whole(enrolled, func(o *unstructured.Unstructured) { o.Object[reducedField] = false })},
+		"ForgedMark":    {reason: "A mark from the hub hides nothing.", kind: kind, obj: whole(enrolled, func(o *unstructured.Unstructured) { o.Object["metadata"].(map[string]any)[reducedField] = false })},
 		"TooLargeToFit": {reason: "There is no room.", kind: kind, obj: large(t, ownershiptest.InBar("db"), enrolled, 1, 2<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {

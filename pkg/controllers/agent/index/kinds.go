@@ -55,8 +55,8 @@ func (w *Cluster) Definition(crd string) Definition {
 	return w.definitions[crd]
 }
 
-// EditDefinition changes the state of a definition, except how it is followed. An empty result is dropped, since a
-// cluster can show any number of names.
+// EditDefinition changes the state of a definition. The change must leave Followed as it is, which Follow sets. An
+// empty result is dropped, since a cluster can show any number of names.
 func (w *Cluster) EditDefinition(crd string, change func(*Definition)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -46,8 +46,8 @@ func (r ReconcileRequest) Left(now time.Time) time.Duration {
 	return max(0, r.Answered.Add(ReconcileRequestInterval).Sub(now))
 }
 
-// Changes are the times since which a claim, and its object in the hub, differ from the other side; zero if they do not.
-// See package downstream.
+// Changes are the times since which a claim, and its object in the hub, differ from the other side; zero if they do
+// not. See package downstream.
 type Changes struct{ Claim, Hub time.Time }
 
 // Settle drops changes that were answered, or need no answer. Newer ones stay.

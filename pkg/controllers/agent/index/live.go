@@ -27,7 +27,7 @@ func (w *Cluster) EachLive(ctx context.Context, kind kindwatch.Kind, fn func(*un
 	for {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := w.Reader.List(ctx, list, options)
+		err := w.Guard.Run("listing "+kind.Resource, func() error { return w.Reader.List(ctx, list, options) })
 		if apierror.IsNotServed(err) {
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -24,11 +25,16 @@ type pages struct {
 	client.Reader
 	of  []string
 	err error
+	// panics is what a decoder might do.
+	panics bool
 }
 
 func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	o := &client.ListOptions{}
 	o.ApplyOptions(opts)
+	if p.panics {
+		panic("cannot decode")
+	}
 	at := 0
 	if o.Continue != "" {
 		_, _ = fmt.Sscan(o.Continue, &at)
@@ -82,5 +88,13 @@ func TestEachLive(t *testing.T) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, err, diff)
 			}
 		})
+	}
+}
+
+func TestEachLiveSurvivesAPanic(t *testing.T) {
+	w := NewCluster(Connection{Name: "w1", Reader: &pages{panics: true}, Guard: guard.New(func(*guard.Panic) {})})
+	err := w.EachLive(t.Context(), kindwatch.Kind{}, func(*unstructured.Unstructured) error { return nil })
+	if _, ok := errors.AsType[*guard.Panic](err); !ok {
+		t.Errorf("want the panic as an error, got %v", err)
 	}
 }

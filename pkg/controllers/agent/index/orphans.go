@@ -78,7 +78,7 @@ func (o *orphans) count(w *Cluster, identifier string) (orphans, strays int) {
 			orphans++
 		default:
 			for _, place := range o.hub.Places(from) {
-				if obj, err := o.hub.Get(place); err == nil && isStray(obj, claim) {
+				if obj, err := o.hub.Metadata(place); err == nil && isStray(obj, claim) {
 					strays++
 				}
 			}

@@ -18,15 +18,9 @@ import (
 // precedence over the old API.
 func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known bool) {
 	legacy, known := h.legacyPublications()
-	if !known {
+	xrds, listed := h.listXRDs()
+	if !known || !listed {
 		return nil, false
-	}
-	xrds, err := h.Watcher.List(crossplane.XRDKind)
-	if err != nil {
-		// A hub with only the old API has no XRDs. In any other hub, an unreadable XRD list means nothing.
-		if has, known := h.hasCRD(crossplane.XRDKind); has || !known || !h.isLegacy() {
-			return nil, false
-		}
 	}
 	now = map[string]crossplane.Publication{}
 	for _, p := range legacy {
@@ -38,6 +32,24 @@ func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known b
 		}
 	}
 	return now, true
+}
+
+// KnowsPublications reports whether what the hub offers can be read now.
+func (h *Hub) KnowsPublications() bool {
+	_, known := h.legacyPublications()
+	_, listed := h.listXRDs()
+	return known && listed
+}
+
+// listXRDs lists them if that is known. A hub with only the old API has none. In any other, a list that cannot be read
+// means nothing.
+func (h *Hub) listXRDs() (xrds []*kindwatch.Item, known bool) {
+	xrds, err := h.Watcher.List(crossplane.XRDKind)
+	if err != nil {
+		has, known := h.hasCRD(crossplane.XRDKind)
+		return nil, known && !has && h.isLegacy()
+	}
+	return xrds, true
 }
 
 // isLegacy reports whether the hub serves the old API.
