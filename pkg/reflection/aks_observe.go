@@ -32,7 +32,7 @@ var aksNames = grammar{
 
 func aksCloud() cloud {
 	return cloud{
-		name: AKS, grammar: aksNames, find: (*Import).findAKS,
+		name: AKS, grammar: aksNames, find: findAKS,
 		// Nothing else has the authority and the port of its API server.
 		published: []fleetv1alpha1.KubeconfigSource{
 			fleetv1alpha1.KubeconfigSourceProvider, fleetv1alpha1.KubeconfigSourceAzureServicePrincipal, fleetv1alpha1.KubeconfigSourceToken,
@@ -53,7 +53,7 @@ func aksCloud() cloud {
 	}
 }
 
-func (i *Import) findAKS(s *fleetv1alpha1.ClusterImportSpec) bool {
+func findAKS(i *Import, s *fleetv1alpha1.ClusterImportSpec) bool {
 	if s.AKS == nil {
 		return false
 	}

@@ -255,7 +255,7 @@ spec:
 func checkToyOwnership(t *testing.T, from *fleetv1alpha1.ClusterImport, mr *unstructured.Unstructured) {
 	t.Helper()
 	imp := reflection.Import{Namespace: from.Namespace, Name: from.Name, UID: from.UID}
-	if imp.Find(&from.Spec) || imp.Cloud != reflection.Toy {
+	if reflection.FindCluster(&imp, &from.Spec) || imp.Cloud != reflection.Toy {
 		t.Errorf("want the spec to name a cluster of the cloud, whose provider publishes nothing, got %v", imp)
 	}
 	other := imp

@@ -23,7 +23,7 @@ var ToyCluster = Kind{"kubernetes", "toy", "Cluster"}
 func toyCloud() cloud {
 	name := regexp.MustCompile(`^[A-Za-z0-9-]{1,20}$`)
 	return cloud{
-		name: Toy, find: (*Import).findToy,
+		name: Toy, find: findToy,
 		grammar: grammar{
 			cluster: name, pool: name, place: name, placeName: "location of Toy", caseless: true,
 			poolLabel: "toy.example.org/pool",
@@ -42,7 +42,7 @@ func toyCloud() cloud {
 }
 
 // findToy takes specs of GKE in a location of Toy: a test cannot give ClusterImport a field.
-func (i *Import) findToy(s *fleetv1alpha1.ClusterImportSpec) bool {
+func findToy(i *Import, s *fleetv1alpha1.ClusterImportSpec) bool {
 	if s.GKE == nil || !strings.HasPrefix(s.GKE.Location, "toy-") {
 		return false
 	}

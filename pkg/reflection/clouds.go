@@ -30,9 +30,9 @@ func findCloud(name Cloud) cloud {
 	return cloud{}
 }
 
-// Find sets the cloud of the cluster that a spec names, and what it says of the cluster there. It reports whether the
+// FindCluster sets the cloud of the cluster that a spec names, and what it says of the cluster there. It reports whether the
 // kubeconfig takes what the cloud's provider publishes.
-func (i *Import) Find(s *fleetv1alpha1.ClusterImportSpec) (published bool) {
+func FindCluster(i *Import, s *fleetv1alpha1.ClusterImportSpec) (published bool) {
 	for _, c := range clouds {
 		if c.find(i, s) {
 			i.Cloud = c.name

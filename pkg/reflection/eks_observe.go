@@ -46,7 +46,7 @@ var eksNames = grammar{
 
 func eksCloud() cloud {
 	return cloud{
-		name: EKS, grammar: eksNames, find: (*Import).findEKS,
+		name: EKS, grammar: eksNames, find: findEKS,
 		published: []fleetv1alpha1.KubeconfigSource{fleetv1alpha1.KubeconfigSourceProvider},
 		// No ClusterImport can name Fargate profiles, so a hub need not serve or grant them.
 		kinds:      []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EC2VPC, EC2Subnet, EC2RouteTable},
@@ -65,7 +65,7 @@ func eksCloud() cloud {
 	}
 }
 
-func (i *Import) findEKS(s *fleetv1alpha1.ClusterImportSpec) bool {
+func findEKS(i *Import, s *fleetv1alpha1.ClusterImportSpec) bool {
 	if s.EKS == nil {
 		return false
 	}

@@ -27,7 +27,7 @@ var gkeNames = grammar{
 
 func gkeCloud() cloud {
 	return cloud{
-		name: GKE, grammar: gkeNames, find: (*Import).findGKE,
+		name: GKE, grammar: gkeNames, find: findGKE,
 		kinds:      []Kind{GKECluster},
 		placeField: "location", idField: "id", listsPools: true,
 		reflected: reflectedKinds{
@@ -41,7 +41,7 @@ func gkeCloud() cloud {
 	}
 }
 
-func (i *Import) findGKE(s *fleetv1alpha1.ClusterImportSpec) bool {
+func findGKE(i *Import, s *fleetv1alpha1.ClusterImportSpec) bool {
 	if s.GKE == nil {
 		return false
 	}

@@ -71,11 +71,11 @@ func TestStartWaitsForTheNamespace(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api":
-			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+			_, _ = fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
 		case "/apis":
-			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1"}`)
+			_, _ = fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1"}`)
 		case "/api/v1":
-			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace"}]}`)
+			_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace"}]}`)
 		case "/api/v1/namespaces/default":
 			w.Header().Set("Content-Type", "application/json")
 			// Envtest queries for it a hundred times.
@@ -83,7 +83,7 @@ func TestStartWaitsForTheNamespace(t *testing.T) {
 				w.WriteHeader(http.StatusNotFound)
 				return
 			}
-			fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default"}}`)
+			_, _ = fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default"}}`)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -75,7 +75,9 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 			if fresh {
 				f.awaitSync(ctx, name, conn)
 			}
-			defer time.AfterFunc(f.o.OffboardTimeout/placePart, leave).Stop()
+			brief, done := context.WithTimeout(ctx, f.o.OffboardTimeout/placePart)
+			defer done()
+			context.AfterFunc(brief, leave)
 			if !f.admit(ctx, conn, uid, logger) {
 				return
 			}

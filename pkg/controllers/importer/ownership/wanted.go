@@ -26,7 +26,7 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 	if s.Enroll != "" {
 		w.ClusterLabels[fleetv1alpha1.EnrollLabel] = s.Enroll
 	}
-	if w.Find(&s) {
+	if reflection.FindCluster(&w, &s) {
 		w.ConnectionSecretName = ConnectionSecretName(imp)
 	}
 	slices.Sort(w.NodePools)
