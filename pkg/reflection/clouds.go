@@ -30,8 +30,8 @@ func findCloud(name Cloud) cloud {
 	return cloud{}
 }
 
-// FindCluster sets the cloud of the cluster that a spec names, and what it says of the cluster there. It reports whether the
-// kubeconfig takes what the cloud's provider publishes.
+// FindCluster sets the cloud of the cluster that a spec names, and what it says of the cluster there. It reports
+// whether the kubeconfig takes what the cloud's provider publishes.
 func FindCluster(i *Import, s *fleetv1alpha1.ClusterImportSpec) (published bool) {
 	for _, c := range clouds {
 		if c.find(i, s) {
