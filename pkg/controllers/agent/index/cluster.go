@@ -48,14 +48,17 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	}, ","),
 }
 
-// getClaim returns the metadata of the claim of an object in the hub, or nil if the cluster does not have it. known is
-// false while the watch cannot tell.
-func (w *Cluster) getClaim(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
+// reader reads an object, or its metadata only: Watcher.Get or Watcher.Metadata.
+type reader func(kindwatch.Kind, types.NamespacedName) (*unstructured.Unstructured, error)
+
+// getClaim returns the claim of an object in the hub, or nil if the cluster does not have it. known is false while the
+// watch cannot tell.
+func (w *Cluster) getClaim(from ownership.Origin, read reader) (claim *unstructured.Unstructured, known bool) {
 	kind, followed := w.KindFor(from.Resource.String())
 	if !followed {
 		return nil, false
 	}
-	claim, err := w.Watcher.Metadata(kind, types.NamespacedName{Namespace: from.Namespace, Name: from.Name})
+	claim, err := read(kind, types.NamespacedName{Namespace: from.Namespace, Name: from.Name})
 	if err != nil {
 		return nil, apierrors.IsNotFound(err)
 	}

@@ -10,11 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // The client does not return the answer to a deletion, and for an object without finalizers it has no new state. So a
@@ -71,9 +69,7 @@ func (h *Hub) Metadata(key ownership.Place) (*unstructured.Unstructured, error) 
 	return h.get(key, h.Watcher.Metadata)
 }
 
-func (h *Hub) get(
-	key ownership.Place, read func(kindwatch.Kind, types.NamespacedName) (*unstructured.Unstructured, error),
-) (*unstructured.Unstructured, error) {
+func (h *Hub) get(key ownership.Place, read reader) (*unstructured.Unstructured, error) {
 	// First the record, which is dropped only once the cache has a later state.
 	h.mu.Lock()
 	deleted, ok := h.deleted[key]

@@ -152,7 +152,7 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	}
 	var claim *unstructured.Unstructured
 	if w, engaged := h.Clusters.Get(cluster.Name); engaged {
-		claim, _ = w.getClaim(ownership.Origin{Source: s, Resource: kind.GroupResource(), Name: obj.GetName()})
+		claim, _ = w.getClaim(ownership.Origin{Source: s, Resource: kind.GroupResource(), Name: obj.GetName()}, w.Watcher.Get)
 		if theirs, followed := w.KindFor(kind.GroupResource().String()); followed {
 			kind = theirs
 		}

@@ -70,7 +70,7 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 
 func (o *orphans) count(w *Cluster, identifier string) (orphans, strays int) {
 	for _, from := range o.hub.originsIn(identifier) {
-		switch claim, known := w.getClaim(from); {
+		switch claim, known := w.getClaim(from, w.Watcher.Metadata); {
 		case !known:
 		case claim == nil && len(o.hub.Places(from)) == 0:
 			// The hub answered what the watch never reported, because it had changed meanwhile.
@@ -78,7 +78,11 @@ func (o *orphans) count(w *Cluster, identifier string) (orphans, strays int) {
 			orphans++
 		default:
 			for _, place := range o.hub.Places(from) {
-				if obj, err := o.hub.Metadata(place); err == nil && isStray(obj, claim) {
+				obj, err := o.hub.Metadata(place)
+				if err != nil || recordsPlace(claim, obj) {
+					continue // As most do. The rest depends on more than the claim's metadata.
+				}
+				if whole, _ := w.getClaim(from, w.Watcher.Get); whole != nil && isStray(obj, whole) {
 					strays++
 				}
 			}
