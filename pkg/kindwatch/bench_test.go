@@ -129,6 +129,25 @@ func TestMemoryOfObjects(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
+// BenchmarkObjects keeps and reads an object of 1.1 KB.
+func BenchmarkObjects(b *testing.B) {
+	s := newStore(configMaps, func(Event) {}, func() {})
+	u := decoded(b, deployment(1, ""))
+	i, _ := s.convert(u)
+	for name, do := range map[string]func(){
+		"Keep":     func() { _, _ = s.convert(u) },
+		"Object":   func() { _ = i.Object() },
+		"Metadata": func() { _ = i.Metadata() },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				do()
+			}
+		})
+	}
+}
+
 func BenchmarkRecordMemory(b *testing.B) {
 	const n = 15_000
 	for b.Loop() {
