@@ -28,7 +28,7 @@ func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
 
 // ReadMetrics reads the metrics that a program publishes at a URL.
 func ReadMetrics(ctx context.Context, url string) (Metrics, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // A starved program takes long.
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
