@@ -74,7 +74,8 @@ type Options struct {
 // New returns a reconciler of definitions.
 func New(o Options) *Reconciler {
 	return &Reconciler{
-		Options: o, reports: install.NewReports(o.Reporter, o.Recorder), wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{},
+		Options: o, reports: install.NewReports(o.Reporter, o.Recorder),
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{},
 	}
 }
 
