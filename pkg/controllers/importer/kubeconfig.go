@@ -150,7 +150,7 @@ func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, s *scope) (res res
 	case left > 0:
 		res.again = workload.Retry // A foreign finalizer keeps the Secret, which is not watched.
 	default:
-		res.removed = []schema.GroupKind{corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()}
+		res.removed = []schema.GroupKind{{Kind: "Secret"}}
 		res.set(noKubeconfigAccess())
 	}
 	return res, err

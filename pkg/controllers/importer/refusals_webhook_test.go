@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -216,4 +217,68 @@ func TestImportBesideADefaultingWebhook(t *testing.T) {
 		return spec["bootstrapSelfManagedAddons"] == false && now.GetUID() == before.GetUID() && len(lossy(imp, "changes the field")) == 0, fmt.Sprint(err, spec)
 	})
 	w.Unimport(t, imp)
+}
+
+// TestUnimportBesideAWebhookThatRefuses: the hub refuses to delete a pool of Cluster API's provider. What depends on
+// it stays, everything else goes, and the import says so.
+func TestUnimportBesideAWebhookThatRefuses(t *testing.T) {
+	w := modern(t)
+	w.Cloud.FailOnMutation(t)
+	w.AddEKS(t, "kept", "blue", "green")
+	for name, tc := range map[string]struct {
+		cloud reflection.Cloud
+		imp   *fleetv1alpha1.ClusterImport
+		pool  string
+	}{
+		"EKS": {reflection.EKS, importertest.NewEKSImport("kept-eks", "kept", "blue", "green"), "blue"},
+		"AKS": {reflection.AKS, w.aksLife(t, "kept-aks", &fleetv1alpha1.ImportKubeconfig{User: fleetv1alpha1.KubeconfigUserAdmin}, nil).imp, "apps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			imp, kinds := tc.imp, importertest.ReflectedKinds(tc.cloud)
+			pools := kinds[len(kinds)-3]
+			w.Create(t, imp)
+			w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+			w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+			_, pool := w.spec(t, imp, pools, tc.pool)
+			mapping, err := w.Client.RESTMapper().RESTMapping(pools.GroupKind(), pools.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			policy := importertest.NewWebhookPolicy("keeps-"+imp.Name, []string{mapping.Resource.Resource}, []admissionv1.Validation{{
+				Message: "this pool stays",
+				Expression: fmt.Sprintf("request.operation == 'DELETE' ? oldObject.metadata.name != %q : object.metadata.name != 'kept-probe'", pool.GetName()),
+			}})
+			binding := importertest.NewBinding(policy)
+			w.Create(t, policy)
+			w.Create(t, binding)
+			t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(t.Context()), binding) })
+			probe := pool.DeepCopy()
+			probe.Object["metadata"] = map[string]any{"namespace": imp.Namespace, "name": "kept-probe"}
+			importertest.Eventually(t, "the policy is in force", func() (bool, string) {
+				err := w.Client.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)
+				return err != nil && strings.Contains(err.Error(), "this pool stays"), fmt.Sprint(err)
+			})
+			if err := w.Client.Delete(t.Context(), imp); err != nil {
+				t.Fatal(err)
+			}
+			importertest.Eventually(t, "everything but the pool and what depends on it is gone", func() (bool, string) {
+				if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+					return false, err.Error()
+				}
+				left := w.ListMade(t, imp)
+				unexpected := slices.ContainsFunc(left, func(o string) bool {
+					kind, name, _ := strings.Cut(o, "/")
+					return kind != "Cluster" && kind != "MachinePool" && (kind != pools.Kind || name != pool.GetName())
+				})
+				ready := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionReady)
+				says := ready != nil && ready.Reason == fleetv1alpha1.ReasonReflectionRefused && strings.Contains(ready.Message, "this pool stays")
+				stale := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady) != nil
+				return says && !unexpected && !stale && len(left) > 1, fmt.Sprint(left, imp.Status.Conditions)
+			})
+			if err := w.Client.Delete(t.Context(), binding); err != nil {
+				t.Fatal(err)
+			}
+			w.Unimport(t, imp)
+		})
+	}
 }

@@ -99,7 +99,7 @@ func buildStatus(s *scope, res result, now time.Time) fleetv1alpha1.ClusterImpor
 	status.References = slices.DeleteFunc(status.References, func(ref fleetv1alpha1.ImportReference) bool {
 		return slices.Contains(res.removed, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind())
 	})
-	if slices.Contains(res.removed, corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()) {
+	if slices.Contains(res.removed, schema.GroupKind{Kind: "Secret"}) {
 		status.Kubeconfig = nil
 	}
 	if res.emptied {
@@ -116,7 +116,7 @@ func buildConditions(s *scope, res result, now time.Time) []metav1.Condition {
 	before := s.imp.Status
 	conditions := slices.Clone(res.conditions)
 	if !res.emptied {
-		conditions = withKept(conditions, before.Conditions)
+		conditions = withKept(conditions, before.Conditions, res.removed)
 	}
 	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)
 	refused := ready != nil && ready.Status != metav1.ConditionTrue && slices.Contains(withoutToken(), ready.Reason)
@@ -153,11 +153,17 @@ func buildReferences(s *scope, res result) []fleetv1alpha1.ImportReference {
 	return all[:min(len(all), maxReferences)]
 }
 
-// withKept adds the previous conditions that the pass did not reach, except summaries.
-func withKept(conditions, before []metav1.Condition) []metav1.Condition {
+// withKept adds the previous conditions that the pass did not reach, except summaries and those of what was removed.
+func withKept(conditions, before []metav1.Condition, removed []schema.GroupKind) []metav1.Condition {
+	dropped := []string{fleetv1alpha1.ConditionReady, fleetv1alpha1.ConditionStalled, fleetv1alpha1.ConditionAlreadyManaged}
+	if slices.Contains(removed, schema.GroupKind{Kind: "Secret"}) {
+		dropped = append(dropped, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ConditionWorkloadAccess)
+	}
+	if slices.Contains(removed, reflection.CoreKinds()[0]) {
+		dropped = append(dropped, fleetv1alpha1.ConditionReflected)
+	}
 	for _, c := range before {
-		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
-		if kept && meta.FindStatusCondition(conditions, c.Type) == nil {
+		if !slices.Contains(dropped, c.Type) && meta.FindStatusCondition(conditions, c.Type) == nil {
 			conditions = append(conditions, c)
 		}
 	}

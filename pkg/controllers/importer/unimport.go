@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -72,8 +73,9 @@ func (r *Reconciler) revoke(ctx context.Context, s *scope) (res result, err erro
 }
 
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
-// between. It does what can be done, and says how many objects of which kind block the rest. Everything is read from
-// the API server, to include what was just created.
+// between. It does what can be done, and says how many objects of which kind block the rest. The managed resources wait
+// for nothing: what observes with a provider configuration goes although the hub keeps a reflection. Everything is read
+// from the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res result, left string, err error) {
 	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(s.wanted.Cloud)
 	slices.Reverse(providers)
@@ -81,57 +83,54 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 		what  string
 		do    func(context.Context, *scope) (left int, err error)
 		kinds []schema.GroupKind
+		waits bool
 	}{
-		{"the Secret with the kubeconfig", r.kubeconfigs.removeKubeconfig, []schema.GroupKind{{Kind: "Secret"}}},
-		{"the objects of Cluster API's provider", r.takeBackAll(providers...), providers},
-		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...), core},
-		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil},
+		{"the Secret with the kubeconfig", r.kubeconfigs.removeKubeconfig, []schema.GroupKind{{Kind: "Secret"}}, true},
+		{"the objects of Cluster API's provider", r.takeBackAll(providers...), providers, true},
+		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...), core, true},
+		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil, false},
 	}
 	for _, step := range steps {
-		left, err := step.do(ctx, s)
-		if err != nil {
-			return res, "", err
+		if step.waits && (left != "" || err != nil) {
+			continue
 		}
-		if left > 0 {
-			res.again = workload.Retry
-			return res, fmt.Sprintf("%d objects: %s", left, step.what), nil
+		switch found, failed := step.do(ctx, s); {
+		case failed != nil:
+			err = condition.Join(err, failed)
+		case found == 0:
+			res.removed = append(res.removed, step.kinds...)
+		case left == "":
+			left = fmt.Sprintf("%d objects: %s", found, step.what)
 		}
-		res.removed = append(res.removed, step.kinds...)
 	}
-	res.emptied = true
-	return res, "", nil
+	if res.emptied = left == "" && err == nil; !res.emptied {
+		res.again = workload.Retry
+	}
+	return res, left, err
 }
 
 // takeBackAll removes all reflections of the kinds, and returns how many are left.
 func (r *Reconciler) takeBackAll(kinds ...schema.GroupKind) func(context.Context, *scope) (int, error) {
-	return func(ctx context.Context, s *scope) (int, error) {
-		left := 0
+	return func(ctx context.Context, s *scope) (left int, err error) {
 		for _, kind := range kinds {
-			found, err := r.takeBackKind(ctx, s, kind)
-			if err == nil && found > 0 {
-				found, err = r.takeBackKind(ctx, s, kind) // Objects without finalizers are gone now.
+			found, failed := r.takeBackKind(ctx, s, kind)
+			if failed == nil && found > 0 {
+				found, failed = r.takeBackKind(ctx, s, kind) // Objects without finalizers are gone now.
 			}
-			if err != nil {
-				return 0, err
-			}
-			left += found
+			left, err = left+found, condition.Join(err, failed)
 		}
-		return left, nil
+		return left, err
 	}
 }
 
-// takeBackKind removes the reflections of a kind, and returns how many there were.
+// takeBackKind removes the reflections of a kind, and returns how many there were. One that cannot be removed does not
+// keep the others.
 func (r *Reconciler) takeBackKind(ctx context.Context, s *scope, kind schema.GroupKind) (int, error) {
 	items, err := r.listLive(ctx, s, kind)
-	if err != nil {
-		return 0, err
-	}
 	for i := range items {
-		if err := r.takeBack(ctx, s, &items[i]); err != nil {
-			return 0, err
-		}
+		err = condition.Join(err, r.takeBack(ctx, s, &items[i]))
 	}
-	return len(items), nil
+	return len(items), err
 }
 
 // listLive lists the objects of a kind that the import created. A kind that is no longer served has none.
@@ -170,8 +169,7 @@ func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) 
 }
 
 // removeAllManaged removes the managed resources, each after a check of its policy, and returns how many are left.
-func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (int, error) {
-	left := 0
+func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (left int, failed error) {
 	for _, kind := range managedGroupKinds(s.wanted.Cloud) {
 		items, err := r.listLive(ctx, s, kind)
 		if apierrors.IsForbidden(err) && left == 0 {
@@ -182,12 +180,10 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (int, error
 		}
 		left += len(items)
 		for i := range items {
-			if err := r.removeManaged(ctx, &items[i]); err != nil {
-				return 0, err
-			}
+			failed = condition.Join(failed, r.removeManaged(ctx, &items[i]))
 		}
 	}
-	return left, nil
+	return left, failed
 }
 
 // managedGroupKinds are the kinds of a cloud's managed resources, in both of their groups.
