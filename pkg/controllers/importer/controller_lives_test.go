@@ -82,7 +82,27 @@ func (w *world) live(t *testing.T, l life) {
 		all := w.ListMade(t, imp)
 		return containsAll(all, of(l.pools[0])) && !slices.ContainsFunc(of(l.pools[1]), func(o string) bool { return slices.Contains(all, o) }), fmt.Sprint(all)
 	})
+	w.credentialsAreTakenBack(t, imp)
 	w.Unimport(t, imp)
+}
+
+// credentialsAreTakenBack ends the request for credentials, which ends the connection and nothing else.
+func (w *world) credentialsAreTakenBack(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
+	t.Helper()
+	before := imp.DeepCopy()
+	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone}
+	if err := w.Client.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested)
+	key := client.ObjectKeyFromObject(imp)
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("want no kubeconfig, got %v", err)
+	}
+	if err := w.Client.Get(t.Context(), key, &clusterv1.Cluster{}); err != nil {
+		t.Errorf("want the Cluster to stay, got %v", err)
+	}
+	w.WaitForReason(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 }
 
 // changesAreReflected upgrades the cluster and scales a pool in the cloud, and enrols the cluster with another class,
