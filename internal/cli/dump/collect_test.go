@@ -19,11 +19,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // fakeHub serves Pods and their logs, and no other kind.
@@ -117,6 +119,70 @@ status:
 	}
 	if _, ok := missing["Provider.pkg.crossplane.io"]; ok {
 		t.Error("a kind that a hub need not have is not missed")
+	}
+}
+
+// importHub is a hub with one managed resource of an import.
+type importHub struct {
+	fakeHub
+	managed *unstructured.Unstructured
+}
+
+func (f *importHub) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if kind.GroupKind() != reflection.EKSCluster.Namespaced() {
+		return nil, fleet.ErrNoSuchKind
+	}
+	return &meta.RESTMapping{
+		Resource:         schema.GroupVersionResource{Group: kind.Group, Version: "v1beta1", Resource: "clusters"},
+		GroupVersionKind: f.managed.GroupVersionKind(),
+	}, nil
+}
+
+func (f *importHub) List(_ context.Context, _ schema.GroupVersionKind, options ...client.ListOption) ([]*unstructured.Unstructured, error) {
+	o := &client.ListOptions{}
+	o.ApplyOptions(options)
+	if o.LabelSelector == nil || !o.LabelSelector.Matches(labels.Set(f.managed.GetLabels())) {
+		return nil, nil
+	}
+	return []*unstructured.Unstructured{f.managed}, nil
+}
+
+// TestImportIsRecorded: what a real provider observed can be compared with what Masthead expects of it, and holds no
+// credentials.
+func TestImportIsRecorded(t *testing.T) {
+	hub := &importHub{managed: parse(t, `
+apiVersion: eks.aws.m.upbound.io/v1beta1
+kind: Cluster
+metadata:
+  name: shop
+  namespace: customers
+  labels: {fleet.masthead.dev/import-uid: "1"}
+  annotations: {someone.example.org/note: hunter2}
+spec: {managementPolicies: [Observe], forProvider: {region: eu-central-1}}
+status:
+  atProvider: {version: "1.31", tags: {note: "password=hunter2"}}
+  conditions: [{type: Synced, status: "True"}]
+  hunter2: hunter2`)}
+	folder := t.TempDir()
+	archive, err := NewFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noMetrics := func(context.Context) (io.ReadCloser, error) { return nil, errors.New("there are none") }
+	if _, err := Collect(t.Context(), hub, archive, Options{Metrics: noMetrics}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(folder, "objects", "clusters.eks.aws.m.upbound.io.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`version: "1.31"`, "- Observe", "type: Synced"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("want %q in %s", want, got)
+		}
+	}
+	if strings.Contains(string(got), "hunter2") {
+		t.Errorf("want no credentials in %s", got)
 	}
 }
 

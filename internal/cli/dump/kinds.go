@@ -11,6 +11,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // what is a set of objects to collect.
@@ -30,7 +31,7 @@ func collected() []what {
 	rights := keeping("rules", "aggregationRule", "roleRef", "subjects")
 	installed := []client.ListOption{fleet.ManagerLabels()}
 	packages := keeping("spec.package", "status.conditions", "status.currentRevision")
-	return []what{
+	return append(imported(), []what{
 		{kind: kind(fleetv1alpha1.GroupVersion.Group, "EnrollmentClass"), keep: whole},
 		{kind: kind(fleetv1alpha1.GroupVersion.Group, "HealthRule"), keep: whole},
 		{kind: kind(fleetv1alpha1.GroupVersion.Group, "ApplicationReport"), keep: whole},
@@ -61,7 +62,26 @@ func collected() []what {
 		{kind: kind("rbac.authorization.k8s.io", "RoleBinding"), options: installed, keep: rights},
 		{kind: kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"), options: installed, keep: keeping("spec", "status")},
 		{kind: kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"), options: installed, keep: keeping("spec")},
+	}...)
+}
+
+// imported lists what imports made: what Crossplane observed of each cluster, and what is reflected of it.
+func imported() (all []what) {
+	made := func(keep shape, kinds ...schema.GroupKind) {
+		for _, kind := range kinds {
+			all = append(all, what{
+				kind: kind, options: []client.ListOption{client.HasLabels{fleetv1alpha1.ImportUIDLabel}}, keep: keep, optional: true,
+			})
+		}
 	}
+	for _, cloud := range reflection.Clouds() {
+		for _, kind := range reflection.Kinds(cloud) {
+			made(keeping("spec", "status.atProvider", "status.conditions"), kind.Namespaced(), kind.Legacy())
+		}
+		made(keeping("spec", "status"), reflection.ProviderKinds(cloud)...)
+	}
+	made(keeping("spec", "status"), reflection.CoreKinds()[1:]...) // Clusters are collected anyway.
+	return all
 }
 
 // claim keeps what explains the state of a claim, or of its object in the hub, without its parameters.
