@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,6 +163,24 @@ func WebhookVersions(ctx context.Context) (map[string]string, error) {
 				versions[w.Program] = m.Version
 			}
 		}
+	}
+	return versions, nil
+}
+
+// PinnedVersions are the versions of the providers whose CRDs tests use, by the name of the program with their webhooks.
+func PinnedVersions(ctx context.Context) (map[string]string, error) {
+	file, err := os.ReadFile(filepath.Join(testenv.Root(), "hack", "providers", "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	all, err := providercrds.LoadWebhooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, w := range all {
+		_, after, _ := strings.Cut(string(file), "\t"+w.Module+" ")
+		versions[w.Program], _, _ = strings.Cut(after, "\n")
 	}
 	return versions, nil
 }
