@@ -20,15 +20,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// The access providers whose Secrets are read. A profile that has both is reached by the first, and by a plugin only if
-// it has none.
+// The access providers whose Secrets are read, unless the operator's file has a plugin of that name, which may read those
+// of other namespaces. A profile that has both is reached by the first, and by another plugin only if it has none.
 const (
 	kubeconfigReader = "kubeconfig-secretreader" // A kubeconfig in a key of a Secret.
 	tokenReader      = "secretreader"            // A token in the key tokenKey of a Secret.
 )
 
-// IsReader reports whether the Secrets of an access provider are read, without a plugin.
-func IsReader(name string) bool { return name == kubeconfigReader || name == tokenReader }
+func isReader(name string) bool { return name == kubeconfigReader || name == tokenReader }
 
 const (
 	// execExtension is the name of a cluster's extension that configures an access provider.
@@ -53,8 +52,9 @@ type readerConfig struct {
 
 // access is how the cluster of a profile is reached.
 type access struct {
-	provider    string
-	cluster     clientcmdv1.Cluster
+	provider string
+	cluster  clientcmdv1.Cluster
+	// secret is empty where a plugin is run.
 	secret, key string
 	context     string
 	// config is what the extension passes to a plugin.
@@ -71,7 +71,7 @@ func parseAccess(p *inventoryv1alpha1.ClusterProfile, plugins []string) (access,
 	if len(providers) == 0 {
 		return access{}, condition.NewError(fleetv1alpha1.ReasonNotReady, "The ClusterProfile has no access provider yet")
 	}
-	supported := slices.Concat([]string{kubeconfigReader, tokenReader}, plugins)
+	supported := append([]string{kubeconfigReader, tokenReader}, slices.DeleteFunc(slices.Clone(plugins), isReader)...)
 	provider := findProvider(providers, supported)
 	if provider == nil {
 		return access{}, refused("The ClusterProfile has no access provider that is supported for its namespace: %s",
@@ -84,11 +84,12 @@ func parseAccess(p *inventoryv1alpha1.ClusterProfile, plugins []string) (access,
 	}
 	a := access{provider: provider.Name, cluster: provider.Cluster, digest: objects.DigestParts(content)}
 	config, count := findConfig(provider.Cluster.Extensions)
+	reads := isReader(a.provider) && !slices.Contains(plugins, a.provider)
 	switch {
-	case count > 1, count == 0 && IsReader(a.provider):
+	case count > 1, count == 0 && reads:
 		return access{}, refused("The access provider %s does not have exactly one extension %s",
 			a.provider, execExtension)
-	case IsReader(a.provider):
+	case reads:
 		return a.readBy(config, p.Namespace)
 	default:
 		a.config = config

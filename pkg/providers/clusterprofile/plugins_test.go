@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +38,13 @@ func (f *fakePlugins) Names(namespace string) []string {
 	if namespace != "ns" {
 		return nil
 	}
-	return []string{"google", "aws"}
+	return []string{"google", "aws", kubeconfigReader}
 }
 
 func (f *fakePlugins) Run(
 	_ context.Context, namespace, name string, c *clientauthenticationv1.Cluster,
 ) (*clientauthenticationv1.ExecCredentialStatus, error) {
-	if namespace != "ns" || name != "google" && name != "aws" {
+	if !slices.Contains(f.Names(namespace), name) {
 		return nil, errors.New("it must not be run")
 	}
 	f.runs = append(f.runs, c)
@@ -116,6 +117,13 @@ func TestPluginOfAProfile(t *testing.T) {
 		"Reader": {
 			reason: "Secrets are preferred.", notReady: "does not name a Secret",
 			change: by(provider("google", `{}`), provider(tokenReader, `{}`)),
+		},
+		"ReaderOfTheOperator": {
+			reason: "Its plugin may read Secrets of another namespace.",
+			change: by(provider("google", `{}`), provider(kubeconfigReader, `{"namespace":"team"}`)),
+			runs: []*clientauthenticationv1.Cluster{
+				{Server: server, Config: runtime.RawExtension{Raw: []byte(`{"namespace":"team"}`)}},
+			},
 		},
 		"OtherProvider": {
 			reason: "The operator has none of that name.",

@@ -113,7 +113,7 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, problem.Reason, problem.Message
 		return e, nil //nolint:nilerr // The enrolment says what is wrong.
 	}
-	if !IsReader(a.provider) {
+	if a.secret == "" {
 		e.CredentialsVersion = s.plugins.version(nn) + "/" + a.digest
 		return e, nil
 	}
@@ -170,7 +170,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	if problem != nil {
 		return connection.Kubeconfig{}, &credentials.InvalidError{Reason: credentials.ReasonRefused, Message: problem.Message}
 	}
-	if !IsReader(a.provider) {
+	if a.secret == "" {
 		return s.plugins.kubeconfig(ctx, nn, a)
 	}
 	secret, err := connection.CredentialsSecret(ctx, s.live, types.NamespacedName{Namespace: p.Namespace, Name: a.secret})

@@ -15,8 +15,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/cluster-inventory-api/pkg/access"
 	"sigs.k8s.io/yaml"
-
-	"github.com/masthead-dev/masthead/pkg/providers/clusterprofile"
 )
 
 // Load reads the operator's file. Its plugins are run for the ClusterProfiles of the namespaces, and for no other.
@@ -61,8 +59,6 @@ func validate(p *access.Provider, duplicate bool) error {
 	switch {
 	case p.Name == "" || duplicate:
 		return errors.New("its name is not unique")
-	case clusterprofile.IsReader(p.Name):
-		return errors.New("its Secrets are read without a plugin")
 	case cmp.Or(p.ProfileSourcedCLIArgsPolicy, access.ProfileSourcedCLIArgsPolicyIgnore) != access.ProfileSourcedCLIArgsPolicyIgnore,
 		cmp.Or(p.ProfileSourcedEnvVarsPolicy, access.ProfileSourcedEnvVarsPolicyIgnore) != access.ProfileSourcedEnvVarsPolicyIgnore:
 		return errors.New("arguments and variables of ClusterProfiles are never used: the policies must be Ignore")

@@ -52,7 +52,8 @@ func TestLoad(t *testing.T) {
 		},
 		"NoName": {reason: "Nothing can name it.", providers: with("", sh, ""), want: want{err: "not unique"}},
 		"Reader": {
-			reason: "It would not be run.", providers: with("secretreader", sh, ""), want: want{err: "without a plugin"},
+			reason: "The operator's plugin reads Secrets where Masthead does not.", providers: with("secretreader", sh, ""),
+			want: want{names: []string{"secretreader"}},
 		},
 		"Relative": {
 			reason: "It depends on the folder.", providers: with("a", v1+`,"command":"bin/sh"`, ""), want: want{err: "absolute"},
