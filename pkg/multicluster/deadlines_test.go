@@ -18,7 +18,7 @@ import (
 )
 
 // recordingClient returns a client whose calls do nothing but report the context that they received.
-func recordingClient(seen chan<- context.Context) client.Client {
+func recordingClient(seen chan<- context.Context) client.WithWatch {
 	return interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			seen <- ctx

@@ -181,7 +181,7 @@ func withoutCache(requestTimeout time.Duration) cluster.Option {
 		co.NewCache = func(*rest.Config, cache.Options) (cache.Cache, error) { return noCache{}, nil }
 		co.NewClient = func(cfg *rest.Config, opts client.Options) (client.Client, error) {
 			opts.Cache = nil
-			c, err := client.New(cfg, opts)
+			c, err := client.NewWithWatch(cfg, opts)
 			if err != nil {
 				return nil, err
 			}
