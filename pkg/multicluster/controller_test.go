@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -33,12 +32,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// newController returns a controller of ours on a manager.
+// newController returns a controller of ours on a manager. It watches clusters, unless they are nil.
 func newController(
-	t *testing.T, m mcmanager.Manager, r recorder, change ...func(*ControllerOptions[mcreconcile.Request]),
+	t *testing.T, m mcmanager.Manager, r recorder, watched Clusters[mcreconcile.Request],
+	change ...func(*ControllerOptions[mcreconcile.Request]),
 ) *Controller[mcreconcile.Request] {
 	t.Helper()
-	o := ControllerOptions[mcreconcile.Request]{Reconciler: r, MaxConcurrentReconciles: 4}
+	o := ControllerOptions[mcreconcile.Request]{Reconciler: r, Clusters: watched, MaxConcurrentReconciles: 4}
 	for _, f := range change {
 		f(&o)
 	}
@@ -50,7 +50,9 @@ func newController(
 }
 
 // newUpstreamController returns multicluster-runtime's controller on a manager.
-func newUpstreamController(t *testing.T, m mcmanager.Manager, r recorder, cacheSyncTimeout time.Duration) mccontroller.Controller {
+func newUpstreamController(
+	t *testing.T, m mcmanager.Manager, r recorder, src mcsource.TypedSource[client.Object, mcreconcile.Request], cacheSyncTimeout time.Duration,
+) mccontroller.Controller {
 	t.Helper()
 	c, err := mccontroller.New("test", m, mccontroller.Options{
 		Reconciler: r, SkipNameValidation: new(true), CacheSyncTimeout: cacheSyncTimeout,
@@ -58,22 +60,10 @@ func newUpstreamController(t *testing.T, m mcmanager.Manager, r recorder, cacheS
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
-}
-
-func watchWith(
-	t *testing.T,
-	c interface {
-		MultiClusterWatch(src mcsource.TypedSource[client.Object, mcreconcile.Request]) error
-	},
-	sources ...mcsource.TypedSource[client.Object, mcreconcile.Request],
-) {
-	t.Helper()
-	for _, s := range sources {
-		if err := c.MultiClusterWatch(s); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.MultiClusterWatch(src); err != nil {
+		t.Fatal(err)
 	}
+	return c
 }
 
 // started waits until a controller runs, which a source of the hub shows.
@@ -112,8 +102,7 @@ func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
 
 	t.Run("Upstream", func(t *testing.T) {
 		m, r := newManager(t), newRecorder()
-		c := newUpstreamController(t, m, r, time.Minute)
-		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject))
+		c := newUpstreamController(t, m, r, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject), time.Minute)
 		started(t, c, m)
 		dead, live := engageBoth(t, m, func() bool { return stacks("clusterKind[") > 0 })
 		select {
@@ -128,8 +117,7 @@ func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
 	})
 	t.Run("Ours", func(t *testing.T) {
 		m, r := newManager(t), newRecorder()
-		c := newController(t, m, r)
-		watchWith(t, c, watchKinds(configMaps))
+		c := newController(t, m, r, watchKinds(configMaps))
 		started(t, c, m)
 		dead, live := engageBoth(t, m, func() bool { return stacks("kindwatch.(*Watcher).Start") > 0 })
 		for _, engaged := range []chan error{dead, live} {
@@ -150,8 +138,7 @@ func configMap(name mcr.ClusterName, object string) mcreconcile.Request {
 func TestUpstreamDeadClusterEndsManager(t *testing.T) {
 	t.Run("Upstream", func(t *testing.T) {
 		m := newManager(t)
-		c := newUpstreamController(t, m, newRecorder(), 200*time.Millisecond)
-		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject))
+		newUpstreamController(t, m, newRecorder(), mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject), 200*time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if err := m.Engage(ctx, "dead", start(t, newCluster(t, blackHole(t)))); err != nil {
@@ -163,8 +150,8 @@ func TestUpstreamDeadClusterEndsManager(t *testing.T) {
 	})
 	t.Run("Ours", func(t *testing.T) {
 		m, r := newManager(t, func(o *manager.Options) { o.Controller.CacheSyncTimeout = 200 * time.Millisecond }), newRecorder()
-		c := newController(t, m, r)
-		watchWith(t, c, watchKinds(configMaps))
+		watched := watchKinds(configMaps)
+		newController(t, m, r, watched)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, name := range []mcr.ClusterName{"dead", "live"} {
@@ -183,8 +170,8 @@ func TestUpstreamDeadClusterEndsManager(t *testing.T) {
 			t.Errorf("the manager ended: %v", err)
 		case <-time.After(400 * time.Millisecond): // By now it would have ended.
 		}
-		if c.Synced("dead", nil) {
-			t.Error("an instance that was never engaged is in sync")
+		if err := watched.WaitForSync(t.Context(), "dead", nil); !errors.Is(err, errNotEngaged) {
+			t.Errorf("an instance that was never engaged: want errNotEngaged, got %v", err)
 		}
 	})
 }
@@ -192,8 +179,7 @@ func TestUpstreamDeadClusterEndsManager(t *testing.T) {
 func TestUpstreamMissingKindRefusesCluster(t *testing.T) {
 	t.Run("Upstream", func(t *testing.T) {
 		m := newManager(t)
-		c := newUpstreamController(t, m, newRecorder(), time.Minute)
-		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.Pod{}, enqueueObject))
+		c := newUpstreamController(t, m, newRecorder(), mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.Pod{}, enqueueObject), time.Minute)
 		started(t, c, m)
 		if err := m.Engage(t.Context(), "x", start(t, newCluster(t, newFakeAPI(t).host))); err == nil {
 			t.Error("a cluster that lacks a kind is engaged; is our source needed?")
@@ -201,16 +187,15 @@ func TestUpstreamMissingKindRefusesCluster(t *testing.T) {
 	})
 	t.Run("Ours", func(t *testing.T) {
 		m, r := newManager(t), newRecorder()
-		c := newController(t, m, r)
 		src := watchKinds(pods, configMaps)
-		watchWith(t, c, src)
+		c := newController(t, m, r, src)
 		started(t, c, m)
 		cl := start(t, newCluster(t, newFakeAPI(t).host))
 		if err := m.Engage(t.Context(), "x", cl); err != nil {
 			t.Errorf("Engage: %v", err)
 		}
 		r.await(t, configMap("x", "a"))
-		if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
+		if err := src.WaitForSync(t.Context(), "x", cl); err != nil {
 			t.Errorf("a missing kind does not keep a cluster from being in sync: %v", err)
 		}
 		if got, _ := startedWatcher(t, src, "x").State(pods); got != kindwatch.StateNotServed {
@@ -266,8 +251,7 @@ func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
 	}
 	t.Run("Upstream", func(t *testing.T) {
 		m, s := newManager(t), newFakeSource()
-		c := newUpstreamController(t, m, newRecorder(), time.Minute)
-		watchWith(t, c, s)
+		c := newUpstreamController(t, m, newRecorder(), s, time.Minute)
 		started(t, c, m)
 		flap(t, m, s)
 		if n := stacks("multicluster-runtime/pkg/controller"); n < rounds {
@@ -276,17 +260,12 @@ func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
 	})
 	t.Run("Ours", func(t *testing.T) {
 		m, s := newManager(t), newFakeSource()
-		c := newController(t, m, newRecorder())
-		watchWith(t, c, s)
+		c := newController(t, m, newRecorder(), s)
 		started(t, c, m)
 		base := baseLine(t)
 		flap(t, m, s)
 		noLeak(t, base)
-		eventually(t, "an engagement is left", func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return len(c.engagements) == 0
-		})
+		eventually(t, "an engagement is left", func() bool { return s.engagements() == 0 })
 	})
 }
 
@@ -302,14 +281,14 @@ func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 	}
 
 	for _, want := range []bool{true, false} {
-		c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
+		c := newController(t, newManager(t), newRecorder(), nil, func(o *ControllerOptions[mcreconcile.Request]) {
 			o.NeedLeaderElection = &want
 		})
 		if got := c.NeedLeaderElection(); got != want {
 			t.Errorf("NeedLeaderElection: want %v, got %v", want, got)
 		}
 	}
-	if !newController(t, newManager(t), newRecorder()).NeedLeaderElection() {
+	if !newController(t, newManager(t), newRecorder(), nil).NeedLeaderElection() {
 		t.Error("NeedLeaderElection is true by default")
 	}
 }
@@ -385,8 +364,7 @@ func TestUpstreamBreaksBeforeItMakes(t *testing.T) {
 	}
 	t.Run("Upstream", func(t *testing.T) {
 		m, s := newManager(t), newFakeSource()
-		c := newUpstreamController(t, m, newRecorder(), time.Minute)
-		watchWith(t, c, s)
+		c := newUpstreamController(t, m, newRecorder(), s, time.Minute)
 		started(t, c, m)
 		if first, _ := replace(t, m, s); first.Err() == nil {
 			t.Error("the old instance is still watched; is our controller needed?")
@@ -394,8 +372,7 @@ func TestUpstreamBreaksBeforeItMakes(t *testing.T) {
 	})
 	t.Run("Ours", func(t *testing.T) {
 		m, s := newManager(t), newFakeSource()
-		c := newController(t, m, newRecorder())
-		watchWith(t, c, s)
+		c := newController(t, m, newRecorder(), s)
 		started(t, c, m)
 		first, endFirst := replace(t, m, s)
 		if first.Err() != nil {
@@ -403,11 +380,7 @@ func TestUpstreamBreaksBeforeItMakes(t *testing.T) {
 		}
 		endFirst()
 		<-first.Done()
-		eventually(t, "the engagement of the old instance is left", func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return len(c.engagements["x"]) == 1
-		})
+		eventually(t, "the engagement of the old instance is left", func() bool { return s.engagements() == 1 })
 		if s.started("x")[1].Err() != nil {
 			t.Error("the end of the old instance ended the new one")
 		}
@@ -416,8 +389,7 @@ func TestUpstreamBreaksBeforeItMakes(t *testing.T) {
 
 func TestControllerEngage(t *testing.T) {
 	m, s := newManager(t), newFakeSource()
-	c := newController(t, m, newRecorder())
-	watchWith(t, c, s)
+	c := newController(t, m, newRecorder(), s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cl := &fakeCluster{}
 
@@ -432,37 +404,22 @@ func TestControllerEngage(t *testing.T) {
 		t.Fatal(err)
 	}
 	end()
-	eventually(t, "an engagement that ended before the start is left", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.engagements) == 1
-	})
+	eventually(t, "an engagement that ended before the start is left", func() bool { return s.engagements() == 1 })
 	started(t, c, m)
 	eventually(t, "the source is not started", func() bool { return len(s.started("x")) == 1 })
 	if err := c.Engage(ctx, "x", cl); err != nil {
 		t.Fatal(err)
 	}
 
-	// A source that is added later watches what is engaged.
-	later := newFakeSource()
-	watchWith(t, c, later)
-	eventually(t, "the later source is not started", func() bool { return len(later.started("x")) == 1 })
-	if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
+	if err := s.WaitForSync(t.Context(), "x", cl); err != nil {
 		t.Error(err)
-	}
-	if !c.Synced("x", cl) {
-		t.Error("Synced: want true after WaitForSync")
 	}
 	if n := len(s.started("x")); n != 1 {
 		t.Errorf("engaging the same instance again is a no-op: want 1 start, got %d", n)
 	}
 
 	cancel()
-	<-later.started("x")[0].Done()
-	if c.Synced("x", cl) {
-		t.Error("what is not engaged any more is not in sync")
-	}
-	if err := c.WaitForSync(t.Context(), "x", cl); !errors.Is(err, errNotEngaged) {
+	if err := s.WaitForSync(t.Context(), "x", cl); !errors.Is(err, errNotEngaged) {
 		t.Errorf("WaitForSync after the end: want errNotEngaged, got %v", err)
 	}
 	// The same instance under a new context is engaged again.
@@ -475,31 +432,12 @@ func TestControllerEngage(t *testing.T) {
 	}
 }
 
-func TestControllerRetriesSource(t *testing.T) {
-	m, s := newManager(t), newFakeSource()
-	s.failures.Store(2)
-	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
-	c := newController(t, m, newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) { o.Clock = fake })
-	watchWith(t, c, s)
-	started(t, c, m)
-	if err := c.Engage(t.Context(), "x", &fakeCluster{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "a source that could not start is not tried again", func() bool {
-		if fake.HasWaiters() {
-			fake.Step(time.Minute)
-		}
-		return len(s.started("x")) == 1
-	})
-}
-
 func TestGateWaitForSync(t *testing.T) {
 	g, m := NewGate(), newManager(t)
 	slow, quick := newFakeSource(), newFakeSource()
 	slow.syncs = make(chan struct{})
 	for _, s := range []*fakeSource{slow, quick} {
-		c := newController(t, m, newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
-		watchWith(t, c, s)
+		newController(t, m, newRecorder(), s, func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
 	}
 	run(t, m)
 	cl := &fakeCluster{}
@@ -523,24 +461,16 @@ func TestGateWaitForSync(t *testing.T) {
 	}
 }
 
-// failingSource cannot be created for any cluster.
-type failingSource struct{ err error }
-
-func (s failingSource) ForCluster(mcr.ClusterName, cluster.Cluster) (source.TypedSource[mcreconcile.Request], bool, error) {
-	return nil, s.err == nil, s.err
-}
-
-func TestControllerSourceNotForCluster(t *testing.T) {
-	c := newController(t, newManager(t), newRecorder())
-	if err := c.Engage(t.Context(), "x", &fakeCluster{}); err != nil {
+// TestControllerWithoutClusters engages a controller that watches the hub only.
+func TestControllerWithoutClusters(t *testing.T) {
+	g := NewGate()
+	c := newController(t, newManager(t), newRecorder(), nil, func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
+	cl := &fakeCluster{}
+	if err := c.Engage(t.Context(), "x", cl); err != nil {
 		t.Fatal(err)
 	}
-	boom := errors.New("boom")
-	if err := c.MultiClusterWatch(failingSource{boom}); !errors.Is(err, boom) {
-		t.Errorf("MultiClusterWatch: want the source's error, got %v", err)
-	}
-	if err := c.Engage(t.Context(), "y", &fakeCluster{}); err != nil {
-		t.Errorf("a source that could not be added is not kept: %v", err)
+	if err := g.WaitForSync(t.Context(), "x", cl); err != nil {
+		t.Errorf("there is nothing to wait for: %v", err)
 	}
 }
 
@@ -556,8 +486,7 @@ func TestNewControllerErrors(t *testing.T) {
 // TestControllerSurvivesManyEngagements engages and disengages clusters from many goroutines, for the race detector.
 func TestControllerSurvivesManyEngagements(t *testing.T) {
 	m, s := newManager(t), newFakeSource()
-	c := newController(t, m, newRecorder())
-	watchWith(t, c, s)
+	c := newController(t, m, newRecorder(), s)
 	started(t, c, m)
 	base := baseLine(t)
 	done := make(chan struct{})
@@ -571,7 +500,7 @@ func TestControllerSurvivesManyEngagements(t *testing.T) {
 				if err := c.Engage(ctx, mcr.ClusterName(fmt.Sprint(i%7)), cl); err != nil {
 					t.Error(err)
 				}
-				c.Synced("0", cl)
+				_ = s.WaitForSync(ctx, "0", cl)
 				cancel()
 			}
 		}()

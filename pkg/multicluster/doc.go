@@ -4,7 +4,7 @@
 // Package multicluster is the thin glue between Masthead's controllers and sigs.k8s.io/multicluster-runtime. It takes
 // multicluster-runtime's interfaces as they are, and replaces the parts that let one cluster harm another.
 //
-// It guarantees, for a controller made by NewController whose source is Instances that watch with kindwatch:
+// It guarantees, for a controller made by NewController with Instances that watch with kindwatch:
 //
 //   - A cluster that is dead, slow, partially broken, or lacks a kind, delays no other cluster: neither at manager
 //     start, nor on engagement, nor in the queue. Engage never blocks.
@@ -14,8 +14,8 @@
 //   - A manager that is stopped ends.
 //   - No call hangs (WithDeadlines); every log line says which cluster it is about (LogConstructor).
 //
-// Gate.mu is taken before fairQueue.mu; a queue never calls the Gate with its lock held. Controller.mu is taken alone.
-// No lock is held during I/O or while foreign code runs, except for a source's ForCluster, which must not do I/O.
+// Gate.mu is taken before fairQueue.mu; a queue never calls the Gate with its lock held. No lock is
+// held during I/O or while foreign code runs, except that of Instances in Added and Removed, which must not do I/O.
 //
 // What does the owner of one workload cluster gain? Requests in any number cost other clusters at most one turn per
 // round and a quarter of the workers. A hanging API server gets one worker in the slow lane (lanes.go): a healthy

@@ -4,124 +4,120 @@
 package multicluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
-	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
 )
 
+// retryPeriod is the time between attempts to create an instance.
+const retryPeriod = 10 * time.Second
+
 // engagement is one instance of a cluster that a controller watches.
-type engagement[R mcreconcile.ClusterAware[R]] struct {
-	name    mcr.ClusterName
-	cluster cluster.Cluster
-	runs    []*sourceRun[R]
-	// ctx ends with the context of Engage, or with the controller.
+type engagement[I Instance] struct {
+	// ctx ends with the context of Engage, with the controller, or with the instance.
 	ctx    context.Context //nolint:containedctx // It is what an engagement is.
 	cancel context.CancelFunc
-	// unbind stops the end of the controller from ending ctx.
-	unbind func() bool
+	// created is closed when the instance is set.
+	created  chan struct{}
+	instance I
 }
 
-// sourceRun is one source that watches one instance of a cluster.
-type sourceRun[R mcreconcile.ClusterAware[R]] struct {
-	source source.TypedSource[R]
-	// synced is closed when the source has delivered its initial list.
-	synced chan struct{}
+// start implements Clusters.
+func (s *Instances[R, I]) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) {
+	s.ctx, s.queue = ctx, queue
+	close(s.started)
 }
 
-// newSourceRun returns nil if the source is not for that cluster.
-func newSourceRun[R mcreconcile.ClusterAware[R]](
-	src mcsource.TypedSource[client.Object, R], name mcr.ClusterName, cl cluster.Cluster,
-) (*sourceRun[R], error) {
-	s, engage, err := src.ForCluster(name, cl)
-	if err != nil {
-		return nil, fmt.Errorf("cannot create a source for cluster %q: %w", name, err)
+// engage implements Clusters.
+func (s *Instances[R, I]) engage(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name == hub || ctx.Err() != nil || s.live(cl) != nil {
+		return
 	}
-	if !engage {
-		return nil, nil
-	}
-	return &sourceRun[R]{source: s, synced: make(chan struct{})}, nil
+	e := &engagement[I]{created: make(chan struct{})}
+	e.ctx, e.cancel = context.WithCancel(ctx) //nolint:gosec // disengage cancels it.
+	s.byCluster[cl] = e
+	go func() {
+		defer s.disengage(cl, e)
+		_ = GetGuard(cl).Run("following a cluster", func() error { return s.follow(e, name, cl) })
+	}()
 }
 
-// startSources is called by the inner controller to start its sources.
-func (c *Controller[R]) startSources(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ctx, c.queue = ctx, q
-	for _, engagements := range c.engagements {
-		for _, e := range engagements {
-			c.start(e)
-		}
+// live returns the engagement of a cluster until its context ends, or nil. The caller holds the lock.
+func (s *Instances[R, I]) live(cl cluster.Cluster) *engagement[I] {
+	if e := s.byCluster[cl]; e != nil && e.ctx.Err() == nil {
+		return e
 	}
 	return nil
 }
 
-// start runs the sources of an engagement. The caller holds the lock.
-func (c *Controller[R]) start(e *engagement[R]) {
-	e.unbind = context.AfterFunc(c.ctx, e.cancel)
-	for _, run := range e.runs {
-		go c.run(e, run)
-	}
-}
-
-// disengage removes an engagement whose context has ended.
-func (c *Controller[R]) disengage(e *engagement[R]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e.cancel()
-	if e.unbind != nil {
-		e.unbind()
-	}
-	left := slices.DeleteFunc(c.engagements[e.name], func(other *engagement[R]) bool { return other == e })
-	if len(left) == 0 {
-		delete(c.engagements, e.name)
-		return
-	}
-	c.engagements[e.name] = left
-}
-
-// run starts a source, with retries, and returns when it has synced or the engagement has ended.
-func (c *Controller[R]) run(e *engagement[R], run *sourceRun[R]) {
-	guarded := GetGuard(e.cluster)
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 6, Cap: time.Minute}
-	for {
-		err := guarded.Run("starting a source", func() error { return run.source.Start(e.ctx, c.queue) })
-		if err == nil {
-			break
-		}
-		if e.ctx.Err() == nil {
-			c.GetLogger().Error(err, "Cannot start a source, it will be retried", "cluster", displayName(e.name),
-				"source", fmt.Sprintf("%v", run.source))
-		}
-		if !sleep(e.ctx, c.clock, backoff.Step()) {
-			return
-		}
-	}
-	if s, ok := run.source.(source.TypedSyncingSource[R]); ok &&
-		guarded.Run("waiting for a source", func() error { return s.WaitForSync(e.ctx) }) != nil {
-		return
-	}
-	close(run.synced)
-}
-
-// sleep returns false if ctx ended before d had passed.
-func sleep(ctx context.Context, c clock.Clock, d time.Duration) bool {
-	t := c.NewTimer(d)
-	defer t.Stop()
+// follow creates an instance once the controller has started, and runs it.
+func (s *Instances[R, I]) follow(e *engagement[I], name mcr.ClusterName, cl cluster.Cluster) error {
 	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C():
-		return true
+	case <-s.started:
+	case <-e.ctx.Done():
+		return e.ctx.Err()
 	}
+	defer context.AfterFunc(s.ctx, e.cancel)()
+	var i I
+	err := wait.PollUntilContextCancel(e.ctx, retryPeriod, true, func(context.Context) (done bool, err error) {
+		if i, err = s.o.New(name, cl, s.queue); err != nil {
+			log := logf.FromContext(s.ctx).WithValues("cluster", displayName(name), "source", s.o.What)
+			log.Error(err, "Cannot watch a cluster, it will be retried")
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Remove(name, i)
+	s.Add(name, i)
+	e.instance = i
+	close(e.created)
+	if s.o.Queued != nil {
+		s.o.Queued(i)
+	}
+	return i.Start(e.ctx)
+}
+
+func (s *Instances[R, I]) disengage(cl cluster.Cluster, e *engagement[I]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.cancel()
+	if s.byCluster[cl] == e {
+		delete(s.byCluster, cl)
+	}
+}
+
+// WaitForSync implements SyncWaiter.
+func (s *Instances[R, I]) WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error {
+	s.mu.Lock()
+	e := s.live(cl)
+	s.mu.Unlock()
+	if e == nil {
+		return fmt.Errorf("cannot wait for the watches on cluster %q: %w", name, errNotEngaged)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.ctx, func() { cancel(errNotEngaged) })() //nolint:contextcheck // It is the end of e.ctx that is waited for.
+	err := GetGuard(cl).Run("waiting for a cluster", func() error {
+		select {
+		case <-e.created:
+			return e.instance.WaitForSync(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("cannot wait for the watches on cluster %q: %w", name, cmp.Or(context.Cause(ctx), err))
+	}
+	return nil
 }

@@ -30,7 +30,7 @@ const (
 	gateOpen
 )
 
-// A SyncWaiter waits until the watches on a cluster have delivered their initial lists. Controller and Gate implement
+// A SyncWaiter waits until the watches on a cluster have delivered their initial lists. Instances and Gate implement
 // it.
 type SyncWaiter interface {
 	// WaitForSync returns nil as soon as every source that watches this instance of the cluster has delivered its initial

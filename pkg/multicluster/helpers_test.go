@@ -219,18 +219,38 @@ func (r recorder) await(t *testing.T, want mcreconcile.Request) {
 	})
 }
 
-// fakeSource is a source that records the contexts with which it was started.
+// fakeSource is a source that records the contexts with which it was started. Its Instances record them in it, too.
 type fakeSource struct {
-	mu       sync.Mutex
-	contexts map[mcr.ClusterName][]context.Context
-	syncs    chan struct{}
-	failures atomic.Int64
+	*Instances[mcreconcile.Request, *fakeInstance]
+
+	contextsMu sync.Mutex
+	contexts   map[mcr.ClusterName][]context.Context
+	syncs      chan struct{}
+	failures   atomic.Int64
 }
 
 func newFakeSource() *fakeSource {
 	s := &fakeSource{contexts: map[mcr.ClusterName][]context.Context{}, syncs: make(chan struct{})}
 	close(s.syncs)
+	s.Instances = NewInstances(InstancesOptions[mcreconcile.Request, *fakeInstance]{
+		What: "fakes",
+		New: func(name mcr.ClusterName, _ cluster.Cluster, _ workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*fakeInstance, error) {
+			if s.failures.Add(-1) >= 0 {
+				return nil, context.DeadlineExceeded
+			}
+			return &fakeInstance{fakeSource: s, name: name}, nil
+		},
+		Added:   func(mcr.ClusterName, *fakeInstance, *fakeInstance, bool) {},
+		Removed: func(mcr.ClusterName) {},
+	})
 	return s
+}
+
+// engagements returns the number of engagements.
+func (s *fakeSource) engagements() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byCluster)
 }
 
 func (s *fakeSource) ForCluster(name mcr.ClusterName, _ cluster.Cluster) (source.TypedSource[mcreconcile.Request], bool, error) {
@@ -239,8 +259,8 @@ func (s *fakeSource) ForCluster(name mcr.ClusterName, _ cluster.Cluster) (source
 
 // started returns the contexts with which the source was started for a cluster.
 func (s *fakeSource) started(name mcr.ClusterName) []context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.contextsMu.Lock()
+	defer s.contextsMu.Unlock()
 	return append([]context.Context(nil), s.contexts[name]...)
 }
 
@@ -250,18 +270,23 @@ type fakeClusterSource struct {
 }
 
 func (s *fakeClusterSource) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
-	if s.failures.Add(-1) >= 0 {
-		return context.DeadlineExceeded
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.contextsMu.Lock()
+	defer s.contextsMu.Unlock()
 	s.contexts[s.name] = append(s.contexts[s.name], ctx)
 	return nil
 }
 
-func (s *fakeClusterSource) WaitForSync(ctx context.Context) error {
+type fakeInstance fakeClusterSource
+
+func (i *fakeInstance) Start(ctx context.Context) error {
+	_ = (*fakeClusterSource)(i).Start(ctx, nil)
+	<-ctx.Done()
+	return nil
+}
+
+func (i *fakeInstance) WaitForSync(ctx context.Context) error {
 	select {
-	case <-s.syncs:
+	case <-i.syncs:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

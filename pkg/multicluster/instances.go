@@ -5,14 +5,12 @@ package multicluster
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
@@ -46,7 +44,7 @@ type InstancesOptions[R mcreconcile.ClusterAware[R], I Instance] struct {
 	Queued func(I)
 }
 
-// Instances are the engaged workload clusters of a controller, and its source. While a cluster's connection is being
+// Instances are the engaged workload clusters of a controller. While a cluster's connection is being
 // replaced (make-before-break), it has two instances: the last engaged one is active. Their methods are safe for
 // concurrent use.
 type Instances[R mcreconcile.ClusterAware[R], I Instance] struct {
@@ -54,12 +52,19 @@ type Instances[R mcreconcile.ClusterAware[R], I Instance] struct {
 
 	mu        sync.Mutex
 	byName    map[mcr.ClusterName]I
-	byCluster map[cluster.Cluster]I
+	byCluster map[cluster.Cluster]*engagement[I]
+
+	// started is closed when the controller has set ctx and queue.
+	started chan struct{}
+	ctx     context.Context //nolint:containedctx // It is the parent of what each engagement runs.
+	queue   workqueue.TypedRateLimitingInterface[R]
 }
 
 // NewInstances returns empty Instances.
 func NewInstances[R mcreconcile.ClusterAware[R], I Instance](o InstancesOptions[R, I]) *Instances[R, I] {
-	return &Instances[R, I]{o: o, byName: map[mcr.ClusterName]I{}, byCluster: map[cluster.Cluster]I{}}
+	return &Instances[R, I]{
+		o: o, byName: map[mcr.ClusterName]I{}, byCluster: map[cluster.Cluster]*engagement[I]{}, started: make(chan struct{}),
+	}
 }
 
 // Get returns the active instance of a cluster.
@@ -105,72 +110,21 @@ func (s *Instances[R, I]) IfGone(name mcr.ClusterName, fn func()) bool {
 	return true
 }
 
-// ForCluster implements mcsource.TypedSource. It skips the hub.
-func (s *Instances[R, I]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (crsource.TypedSource[R], bool, error) {
-	if name == hub {
-		return nil, false, nil
-	}
-	return &instanceSource[R, I]{instances: s, name: name, cluster: cl}, true, nil
-}
-
-// Add makes an instance active. The source calls it on engagement; tests call it directly.
-func (s *Instances[R, I]) Add(name mcr.ClusterName, cl cluster.Cluster, i I) {
+// Add makes an instance active. It is called on engagement; tests call it directly.
+func (s *Instances[R, I]) Add(name mcr.ClusterName, i I) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, replaced := s.byName[name]
-	s.byName[name], s.byCluster[cl] = i, i
+	s.byName[name] = i
 	s.o.Added(name, i, before, replaced)
 }
 
 // Remove drops an instance, which need not be active.
-func (s *Instances[R, I]) Remove(name mcr.ClusterName, cl cluster.Cluster, i I) {
+func (s *Instances[R, I]) Remove(name mcr.ClusterName, i I) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byCluster[cl] == i {
-		delete(s.byCluster, cl)
-	}
 	if s.byName[name] == i {
 		delete(s.byName, name)
 		s.o.Removed(name)
 	}
-}
-
-// instanceSource creates an instance of a cluster, and runs it.
-type instanceSource[R mcreconcile.ClusterAware[R], I Instance] struct {
-	instances *Instances[R, I]
-	name      mcr.ClusterName
-	cluster   cluster.Cluster
-}
-
-// String returns the name of the source for logs.
-func (s *instanceSource[R, I]) String() string { return s.instances.o.What }
-
-// Start implements source.TypedSource. It does not block.
-func (s *instanceSource[R, I]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
-	i, err := s.instances.o.New(s.name, s.cluster, queue)
-	if err != nil {
-		return err
-	}
-	s.instances.Add(s.name, s.cluster, i)
-	go func() {
-		guarded := GetGuard(s.cluster)
-		_ = guarded.Run("following a cluster", func() error { return i.Start(ctx) })
-		_ = guarded.Do("forgetting a cluster", func() { s.instances.Remove(s.name, s.cluster, i) })
-	}()
-	if s.instances.o.Queued != nil {
-		s.instances.o.Queued(i)
-	}
-	return nil
-}
-
-// WaitForSync implements source.TypedSyncingSource: a provider that replaces an instance of the cluster by this one can
-// wait until this one has synced.
-func (s *instanceSource[R, I]) WaitForSync(ctx context.Context) error {
-	s.instances.mu.Lock()
-	i, engaged := s.instances.byCluster[s.cluster]
-	s.instances.mu.Unlock()
-	if !engaged {
-		return fmt.Errorf("cannot wait for cluster %q: it is not engaged", s.name)
-	}
-	return i.WaitForSync(ctx)
 }

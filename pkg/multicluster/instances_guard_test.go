@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -41,7 +39,7 @@ func (*panickingInstance) WaitForSync(context.Context) error { panic("of a test"
 // TestPanicReachesTheConnection makes the code panic with which a controller handles a cluster.
 func TestPanicReachesTheConnection(t *testing.T) {
 	newInstances := func(removed chan mcr.ClusterName) *Instances[mcreconcile.Request, *panickingInstance] {
-		return NewInstances(InstancesOptions[mcreconcile.Request, *panickingInstance]{
+		s := NewInstances(InstancesOptions[mcreconcile.Request, *panickingInstance]{
 			What: "things",
 			New: func(mcr.ClusterName, cluster.Cluster, workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*panickingInstance, error) {
 				return &panickingInstance{}, nil
@@ -49,6 +47,8 @@ func TestPanicReachesTheConnection(t *testing.T) {
 			Added:   func(mcr.ClusterName, *panickingInstance, *panickingInstance, bool) {},
 			Removed: func(name mcr.ClusterName) { removed <- name },
 		})
+		s.start(t.Context(), nil)
+		return s
 	}
 	cases := map[string]struct {
 		reason, task string
@@ -57,10 +57,8 @@ func TestPanicReachesTheConnection(t *testing.T) {
 		"Reconcile": {
 			reason: "A reconcile that panics is an error.", task: "reconciling",
 			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
-				c := &Controller[mcreconcile.Request]{engagements: map[mcr.ClusterName][]*engagement[mcreconcile.Request]{
-					"x": {{name: "x", cluster: cl}},
-				}}
-				r := &clusterReconciler[mcreconcile.Request]{guardFor: c.clusterGuard, wrapped: mcreconcile.Func(
+				get := func(context.Context, mcr.ClusterName) (cluster.Cluster, error) { return cl, nil }
+				r := &clusterReconciler[mcreconcile.Request]{getCluster: get, wrapped: mcreconcile.Func(
 					func(context.Context, mcreconcile.Request) (reconcile.Result, error) { panic("of a test") })}
 				_, err := r.Reconcile(t.Context(), request("x", "1"))
 				if _, ok := errors.AsType[*guard.Panic](err); !ok {
@@ -72,31 +70,29 @@ func TestPanicReachesTheConnection(t *testing.T) {
 			reason: "An instance that panics is removed.", task: "following a cluster",
 			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
 				removed := make(chan mcr.ClusterName, 1)
-				src, _, err := newInstances(removed).ForCluster("x", cl)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := src.Start(t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
+				newInstances(removed).engage(t.Context(), "x", cl)
 				<-removed
 			},
 		},
-		"Source": {
-			reason: "A source that panics is not synced, and ends with the connection.", task: "starting a source",
+		"New": {
+			reason: "An instance whose creation panics is not synced.", task: "following a cluster",
 			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
-				ctx, cancel := context.WithCancel(t.Context())
-				run := &sourceRun[mcreconcile.Request]{synced: make(chan struct{}), source: crsource.TypedFunc[mcreconcile.Request](
-					func(context.Context, workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
-						cancel() // As the connection does.
-						panic("of a test")
-					})}
-				c := &Controller[mcreconcile.Request]{clock: clock.RealClock{}}
-				c.run(&engagement[mcreconcile.Request]{name: "x", cluster: cl, ctx: ctx, cancel: cancel}, run)
-				select {
-				case <-run.synced:
-					t.Error("A source that panicked is not synced.")
-				default:
+				instances := newInstances(nil)
+				instances.o.New = func(mcr.ClusterName, cluster.Cluster, queue) (*panickingInstance, error) { panic("of a test") }
+				instances.engage(t.Context(), "x", cl)
+				if err := instances.WaitForSync(t.Context(), "x", cl); !errors.Is(err, errNotEngaged) {
+					t.Errorf("An instance whose creation panicked is not synced. Got %v.", err)
+				}
+			},
+		},
+		"WaitForSync": {
+			reason: "An instance that panics while it is waited for is not synced.", task: "waiting for a cluster",
+			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
+				instances, created := newInstances(nil), make(chan struct{})
+				close(created)
+				instances.byCluster[cl] = &engagement[*panickingInstance]{ctx: t.Context(), created: created, instance: &panickingInstance{}}
+				if _, ok := errors.AsType[*guard.Panic](instances.WaitForSync(t.Context(), "x", cl)); !ok {
+					t.Error("An instance that panicked is not synced.")
 				}
 			},
 		},

@@ -8,10 +8,11 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
@@ -36,12 +37,13 @@ func (*followedInstance) WaitForSync(context.Context) error { return errNotSynce
 type instancesFixture struct {
 	*Instances[mcreconcile.Request, *followedInstance]
 
-	added, queued []string
-	removed       chan mcr.ClusterName
+	added   []string
+	queued  chan string
+	removed chan mcr.ClusterName
 }
 
 func newInstancesFixture() *instancesFixture {
-	f := &instancesFixture{removed: make(chan mcr.ClusterName, 8)}
+	f := &instancesFixture{queued: make(chan string, 8), removed: make(chan mcr.ClusterName, 8)}
 	f.Instances = NewInstances(InstancesOptions[mcreconcile.Request, *followedInstance]{
 		What: "things",
 		New: func(_ mcr.ClusterName, cl cluster.Cluster, _ workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*followedInstance, error) {
@@ -59,31 +61,29 @@ func newInstancesFixture() *instancesFixture {
 			f.added = append(f.added, note)
 		},
 		Removed: func(name mcr.ClusterName) { f.removed <- name },
-		Queued:  func(i *followedInstance) { f.queued = append(f.queued, i.label) },
+		Queued:  func(i *followedInstance) { f.queued <- i.label },
 	})
+	f.start(context.Background(), nil)
 	return f
 }
 
-// engage starts an instance, and returns its source and a function that ends it.
-func (f *instancesFixture) engage(t *testing.T, name mcr.ClusterName, cl *engagedCluster) (crsource.TypedSource[mcreconcile.Request], context.CancelFunc) {
+// engaged engages an instance, and returns a function that ends it.
+func (f *instancesFixture) engaged(t *testing.T, name mcr.ClusterName, cl *engagedCluster) context.CancelFunc {
 	t.Helper()
-	source, wanted, err := f.ForCluster(name, cl)
-	if err != nil || !wanted {
-		t.Fatalf("want a source, got %t, %v", wanted, err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := source.Start(ctx, nil); err != nil {
-		t.Fatal(err)
+	f.engage(ctx, name, cl)
+	if queued := <-f.queued; queued != cl.label {
+		t.Errorf("want %q queued, got %q", cl.label, queued)
 	}
-	return source, cancel
+	return cancel
 }
 
 func TestInstancesReplaceEachOther(t *testing.T) {
 	f := newInstancesFixture()
 	before, after := &engagedCluster{label: "before"}, &engagedCluster{label: "after"}
-	source, endBefore := f.engage(t, "w1", before)
+	endBefore := f.engaged(t, "w1", before)
 	one, _ := f.Get("w1")
-	_, endAfter := f.engage(t, "w1", after)
+	endAfter := f.engaged(t, "w1", after)
 	two, engaged := f.Get("w1")
 	if !engaged || two.label != "after" || len(f.All()) != 1 {
 		t.Fatalf("The one that was engaged last counts, got %v of %v", two, f.All())
@@ -94,8 +94,8 @@ func TestInstancesReplaceEachOther(t *testing.T) {
 	if called != 10 {
 		t.Errorf("want one call, for the current instance, got %d", called)
 	}
-	if syncing, _ := source.(crsource.TypedSyncingSource[mcreconcile.Request]); !errors.Is(syncing.WaitForSync(t.Context()), errNotSynced) {
-		t.Error("Each source waits for its own instance.")
+	if err := f.WaitForSync(t.Context(), "w1", before); !errors.Is(err, errNotSynced) {
+		t.Errorf("Each cluster's own instance is waited for, got %v", err)
 	}
 	endBefore()
 	endAfter()
@@ -108,31 +108,42 @@ func TestInstancesReplaceEachOther(t *testing.T) {
 	if want := []string{"w1: before", "w1: after for before"}; !slices.Equal(f.added, want) {
 		t.Errorf("want %q, got %q", want, f.added)
 	}
-	if want := []string{"before", "after"}; !slices.Equal(f.queued, want) {
-		t.Errorf("want %q, got %q", want, f.queued)
-	}
 }
 
 func TestInstancesAreNotOfTheHub(t *testing.T) {
-	f := newInstancesFixture()
-	if _, wanted, err := f.ForCluster("", &engagedCluster{label: "hub"}); wanted || err != nil {
-		t.Errorf("The hub is no workload cluster, got %t, %v", wanted, err)
+	f, cl := newInstancesFixture(), &engagedCluster{label: "hub"}
+	f.engage(t.Context(), "", cl)
+	if err := f.WaitForSync(t.Context(), "", cl); !errors.Is(err, errNotEngaged) {
+		t.Errorf("The hub is no workload cluster, got %v", err)
 	}
 }
 
 func TestInstanceThatCannotBeMade(t *testing.T) {
-	f := newInstancesFixture()
-	source, _, err := f.ForCluster("w1", &engagedCluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := source.Start(t.Context(), nil); !errors.Is(err, errNotSynced) {
-		t.Errorf("want the error, got %v", err)
-	}
-	if syncing, _ := source.(crsource.TypedSyncingSource[mcreconcile.Request]); errors.Is(syncing.WaitForSync(t.Context()), errNotSynced) {
-		t.Error("There is nothing to wait for.")
+	f, cl := newInstancesFixture(), &engagedCluster{}
+	ctx, cancel := context.WithCancel(t.Context())
+	f.engage(ctx, "w1", cl)
+	cancel()
+	if err := f.WaitForSync(t.Context(), "w1", cl); !errors.Is(err, errNotEngaged) {
+		t.Errorf("There is nothing to wait for, got %v", err)
 	}
 	if len(f.All()) > 0 || len(f.added) > 0 {
 		t.Errorf("want none, got %v", f.All())
 	}
+}
+
+func TestInstancesRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSource()
+		s.failures.Store(2)
+		s.start(t.Context(), nil)
+		before := time.Now()
+		cl := &fakeCluster{}
+		s.engage(t.Context(), "x", cl)
+		if err := s.WaitForSync(t.Context(), "x", cl); err != nil {
+			t.Error(err)
+		}
+		if got := time.Since(before); got != 2*retryPeriod {
+			t.Errorf("want an instance after two retries, got one after %v", got)
+		}
+	})
 }

@@ -126,11 +126,10 @@ func TestUpstreamLogHasNoCluster(t *testing.T) {
 	}
 	ours := logged(t, func(t *testing.T, m mcmanager.Manager, r mcreconcile.Reconciler) {
 		t.Helper()
-		c, err := NewController("test", m, ControllerOptions[mcreconcile.Request]{Reconciler: r})
+		_, err := NewController("test", m, ControllerOptions[mcreconcile.Request]{Reconciler: r, Clusters: watchKinds(configMaps)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		watchWith(t, c, watchKinds(configMaps))
 	})
 	if want := `"cluster"="x" "namespace"="d" "name"="a"`; !strings.Contains(ours, want) {
 		t.Errorf("want a line with %s, got %s", want, ours)

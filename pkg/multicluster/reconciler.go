@@ -9,12 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mccontext "sigs.k8s.io/multicluster-runtime/pkg/context"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-
-	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // clusterReconciler wraps the reconciler of a Controller: it adds the cluster to the context, and filters errors that
@@ -22,8 +21,8 @@ import (
 type clusterReconciler[R mcreconcile.ClusterAware[R]] struct {
 	wrapped reconcile.TypedReconciler[R]
 
-	// guardFor returns the guard of an engaged cluster, or nil.
-	guardFor func(mcr.ClusterName) *guard.Guard
+	// getCluster returns the connection of an engaged cluster.
+	getCluster func(context.Context, mcr.ClusterName) (cluster.Cluster, error)
 }
 
 // Reconcile implements reconcile.TypedReconciler.
@@ -44,7 +43,8 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 // reconcile makes a panic end the cluster's connection. Without a connection, controller-runtime recovers the panic,
 // turns it into an error and counts it.
 func (r *clusterReconciler[R]) reconcile(ctx context.Context, req R) (res reconcile.Result, err error) {
-	guarded := r.guardFor(req.Cluster())
+	cl, _ := r.getCluster(ctx, req.Cluster())
+	guarded := GetGuard(cl)
 	if guarded == nil {
 		return r.wrapped.Reconcile(ctx, req)
 	}

@@ -18,8 +18,6 @@ import (
 	mccontext "sigs.k8s.io/multicluster-runtime/pkg/context"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-
-	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // emptyError wraps nothing, although it could.
@@ -94,7 +92,7 @@ func TestClusterReconciler(t *testing.T) {
 				func(ctx context.Context, _ mcreconcile.Request) (reconcile.Result, error) {
 					cluster, _ = mccontext.ClusterFrom(ctx)
 					return later, tc.err
-				}), guardFor: func(mcr.ClusterName) *guard.Guard { return nil }}
+				}), getCluster: newManager(t).GetCluster}
 			got, err := r.Reconcile(t.Context(), request("x", "1"))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nresult: -want, +got:\n%s", tc.reason, diff)

@@ -8,11 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -26,9 +24,9 @@ var (
 	}
 )
 
-// watchKinds returns a source that watches kinds in every cluster as Masthead's controllers do, and enqueues their
+// watchKinds returns Instances that watch kinds in every cluster as Masthead's controllers do, and enqueue their
 // objects.
-func watchKinds(kinds ...kindwatch.Kind) mcsource.TypedSource[client.Object, mcreconcile.Request] {
+func watchKinds(kinds ...kindwatch.Kind) *Instances[mcreconcile.Request, *kindwatch.Watcher] {
 	return NewInstances(InstancesOptions[mcreconcile.Request, *kindwatch.Watcher]{
 		What: "objects",
 		New: func(
@@ -57,12 +55,10 @@ func watchKinds(kinds ...kindwatch.Kind) mcsource.TypedSource[client.Object, mcr
 }
 
 // startedWatcher returns the watcher of the instance of a cluster that was engaged last.
-func startedWatcher(t *testing.T, src mcsource.TypedSource[client.Object, mcreconcile.Request], name mcr.ClusterName) *kindwatch.Watcher {
+func startedWatcher(
+	t *testing.T, instances *Instances[mcreconcile.Request, *kindwatch.Watcher], name mcr.ClusterName,
+) *kindwatch.Watcher {
 	t.Helper()
-	instances, ok := src.(*Instances[mcreconcile.Request, *kindwatch.Watcher])
-	if !ok {
-		t.Fatalf("%T does not come from watchKinds", src)
-	}
 	w, ok := instances.Get(name)
 	if !ok {
 		t.Fatalf("cluster %q has no watcher", name)

@@ -24,8 +24,8 @@ func widgetRequest(cluster mcr.ClusterName, name string) mcreconcile.Request {
 func TestControllerRecoversFromUnreachableCluster(t *testing.T) {
 	// The server comes up after the source was started.
 	m, r := newManager(t), newRecorder()
-	c := newController(t, m, r)
-	watchWith(t, c, watchKinds(configMaps))
+	watched := watchKinds(configMaps)
+	c := newController(t, m, r, watched)
 	started(t, c, m)
 	api := newFakeAPI(t)
 	up := make(chan struct{})
@@ -36,12 +36,12 @@ func TestControllerRecoversFromUnreachableCluster(t *testing.T) {
 	}
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := c.WaitForSync(impatient, "x", cl); err == nil {
+	if err := watched.WaitForSync(impatient, "x", cl); err == nil {
 		t.Error("a cluster that does not answer is in sync")
 	}
 	close(up)
 	r.await(t, configMap("x", "a"))
-	if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
+	if err := watched.WaitForSync(t.Context(), "x", cl); err != nil {
 		t.Error(err)
 	}
 }
@@ -53,10 +53,10 @@ func TestEngagementsLeaveNothingBehind(t *testing.T) {
 	f.create("object")
 	g := NewGate()
 	m, r := newManager(t), newRecorder()
-	c := newController(t, m, r, func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
 	missingKind := f.kind()
 	missingKind.Kind, missingKind.Resource = "Gadget", "gadgets"
-	watchWith(t, c, watchKinds(f.kind(), missingKind, namespaces))
+	watched := watchKinds(f.kind(), missingKind, namespaces)
+	c := newController(t, m, r, watched, func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
 	started(t, c, m)
 	base := baseLine(t)
 
@@ -70,7 +70,7 @@ func TestEngagementsLeaveNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.await(t, widgetRequest("x", "object"))
-		if err := c.WaitForSync(ctx, "x", cl); err != nil {
+		if err := watched.WaitForSync(ctx, "x", cl); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -91,8 +91,7 @@ func TestControllerMakesBeforeItBreaks(t *testing.T) {
 	g := NewGate()
 	g.Open("x")
 	m, r := newManager(t), newRecorder()
-	c := newController(t, m, r, func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
-	watchWith(t, c, watchKinds(f.kind()))
+	c := newController(t, m, r, watchKinds(f.kind()), func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
 	started(t, c, m)
 
 	end := func() {}

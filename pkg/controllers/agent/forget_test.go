@@ -47,14 +47,14 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			d.Follow(w, crd, index.Followed{Kind: newer})
 		}},
 		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definition.Reconciler, h *index.Hub, w *index.Cluster) {
-			h.Clusters.Remove(w.Name, nil, w)
+			h.Clusters.Remove(w.Name, w)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := idleHub()
 			w := idleWorkload(t, "w1", index.Identity{})
 			h.Watcher = w.Watcher
-			h.Clusters.Add(w.Name, nil, w)
+			h.Clusters.Add(w.Name, w)
 			m := downstream.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
 				identities: &hubaccess.Clients{}, reports: downstream.Reporter{Metrics: m},

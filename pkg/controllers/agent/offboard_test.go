@@ -194,7 +194,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			connection := old.Connection
 			connection.Watcher, connection.Identity = idleWorkload(t, f.Cluster, index.Identity{}).Watcher, index.Identity{}
 			w := index.NewCluster(connection)
-			f.agent.workloads.Add(w.Name, nil, w)
+			f.agent.workloads.Add(w.Name, w)
 			tc.given(w, kind)
 
 			if err := f.fleet.Offboard(f.Ctx, f.Cluster); err != nil {
@@ -202,7 +202,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			}
 			f.WaitForFinalizers(claim)
 
-			f.agent.workloads.Remove(w.Name, nil, w)
+			f.agent.workloads.Remove(w.Name, w)
 			f.disengageCluster()
 			f.Within("the cluster is disengaged", func() error {
 				if _, ok := f.agent.workloads.Get(f.Cluster); ok {

@@ -94,7 +94,7 @@ func queueingAgent(t *testing.T) (*agent, *index.Cluster, workqueue.TypedRateLim
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
 	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
-	h.Clusters.Add(w.Name, nil, w)
+	h.Clusters.Add(w.Name, w)
 	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
 	}).complete(0, 0)
@@ -138,7 +138,7 @@ func TestHeldEventsKeepNoObjects(t *testing.T) {
 func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
-	h.Clusters.Add(w.Name, nil, w)
+	h.Clusters.Add(w.Name, w)
 	during := &duringClock{PassiveClock: clock.RealClock{}}
 	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: during, identities: &hubaccess.Clients{},
@@ -149,7 +149,7 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	during.do = func() {
 		r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object})
 		held = r.ledger.Entry(req).Changes == (index.Changes{})
-		h.Clusters.Remove(w.Name, nil, w)
+		h.Clusters.Remove(w.Name, w)
 	}
 	if _, err := r.Reconcile(t.Context(), req); err != nil || !held {
 		t.Fatalf("want the report to wait for the end of the reconcile, got %t, %v", held, err)

@@ -141,7 +141,7 @@ func (a *agent) addDefinitionController(mgr mcmanager.Manager, o Options) error 
 
 func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error {
 	c, err := multicluster.NewController(index.ControllerName, mgr, multicluster.ControllerOptions[multicluster.ObjectRequest]{
-		Reconciler: a.requirements, Gate: o.Gate,
+		Reconciler: a.requirements, Clusters: a.workloads, Gate: o.Gate,
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MaxInFlightPerCluster: o.MaxInFlightPerCluster,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
@@ -155,9 +155,6 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 	namespaces := crsource.TypedKind(local.GetCache(), index.NamespaceMetadata(), a.hubNamespaceHandler(local.GetClient()))
 	if err := c.Watch(namespaces); err != nil {
 		return fmt.Errorf("cannot watch the namespaces of the hub: %w", err)
-	}
-	if err := c.MultiClusterWatch(a.workloads); err != nil {
-		return fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
 	return nil
 }

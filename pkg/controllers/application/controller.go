@@ -144,14 +144,11 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		return nil, err
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
-		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
+		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the controller %q: %w", controllerName, err)
-	}
-	if err := c.MultiClusterWatch(r.workloads); err != nil {
-		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
 	classes := connection.ClassSource(local.GetCache(), o.Fleet, connection.EnqueueCluster)
 	if err := c.Watch(classes); err != nil {

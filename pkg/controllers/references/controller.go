@@ -91,14 +91,11 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 		registerKinds(o.Registerer, r)
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
-		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
+		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot create the controller %q: %w", controllerName, err)
-	}
-	if err := c.MultiClusterWatch(r.workloads); err != nil {
-		return fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
 	if o.HubClass != "" {
 		if err := c.Watch(r.hubSource(local)); err != nil {

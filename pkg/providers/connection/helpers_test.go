@@ -42,7 +42,6 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
 
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -434,6 +433,7 @@ type harness struct {
 	gate     *multicluster.Gate
 	events   *recorder
 	registry *prometheus.Registry
+	requests multicluster.EventQueue[mcreconcile.Request]
 
 	mu         sync.Mutex
 	reconciled map[string]int // "cluster object"
@@ -441,6 +441,7 @@ type harness struct {
 	blockedOne string         // the name of that object; others of the same server must not take its worker
 	waited     bool           // whether a reconcile waited
 	engaged    []engagement
+	before     func() // called before each reconcile, if set
 
 	stop func()
 }
@@ -531,13 +532,13 @@ func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), chan
 		t.Fatal(err)
 	}
 	c, err := multicluster.NewController[mcreconcile.Request]("test", mc, multicluster.ControllerOptions[mcreconcile.Request]{
-		Reconciler: reconcile.TypedFunc[mcreconcile.Request](h.reconcileRequest), Gate: h.gate, SkipNameValidation: new(true),
-		MaxConcurrentReconciles: 4,
+		Reconciler: reconcile.TypedFunc[mcreconcile.Request](h.reconcileRequest), Clusters: watchAccounts(), Gate: h.gate,
+		MaxConcurrentReconciles: 4, SkipNameValidation: new(true),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.MultiClusterWatch(watchAccounts()); err != nil {
+	if err := c.Watch(&h.requests); err != nil {
 		t.Fatal(err)
 	}
 	if err := mc.Add(runnableAware{h}); err != nil {
@@ -567,8 +568,8 @@ var serviceAccounts = kindwatch.Kind{
 	GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Resource: "serviceaccounts",
 }
 
-// watchAccounts returns a source that watches ServiceAccounts in every cluster.
-func watchAccounts() mcsource.TypedSource[client.Object, mcreconcile.Request] {
+// watchAccounts returns Instances that watch ServiceAccounts in every cluster.
+func watchAccounts() *multicluster.Instances[mcreconcile.Request, *kindwatch.Watcher] {
 	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *kindwatch.Watcher]{
 		What: "accounts", Added: func(mcr.ClusterName, *kindwatch.Watcher, *kindwatch.Watcher, bool) {}, Removed: func(mcr.ClusterName) {},
 		New: func(
@@ -608,14 +609,24 @@ func (h *harness) unblock() {
 	}
 }
 
+// beforeReconcile calls fn before each reconcile.
+func (h *harness) beforeReconcile(fn func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.before = fn
+}
+
 func (h *harness) reconcileRequest(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	h.mu.Lock()
-	block := h.block
+	block, before := h.block, h.before
 	if req.Name != h.blockedOne {
 		block = nil
 	}
 	h.waited = h.waited || block != nil
 	h.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	if block != nil {
 		select {
 		case <-block:

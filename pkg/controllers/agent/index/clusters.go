@@ -37,7 +37,7 @@ const ControllerName = "agent"
 // ManagedByValue is the value of the label masthead.dev/managed-by.
 const ManagedByValue = fleetv1alpha1.FieldManager
 
-// Clusters are the engaged workload clusters. It is the source of the requirement controller.
+// Clusters are the engaged workload clusters. The requirement controller watches them.
 type Clusters struct {
 	*multicluster.Instances[multicluster.ObjectRequest, *Cluster]
 	ClustersOptions

@@ -32,8 +32,8 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			old.Follow(crd, Followed{Kind: kind})
 			old.Wrote(types.NamespacedName{Name: "s"}, CopyState{Version: "7"})
 			old.EditDefinition("judged", func(d *Definition) { d.Unoffered = true })
-			s.Add("w1", nil, old)
-			s.Add("w1", nil, now)
+			s.Add("w1", old)
+			s.Add("w1", now)
 			_, kinds := now.KindFor(crd)
 			if kinds != tc.takeOver || (now.CopyState(types.NamespacedName{Name: "s"}).Version == "7") != tc.takeOver || (len(gone) == 0) != tc.takeOver {
 				t.Errorf("%s want taken over %v, got kinds %v, secrets %v, disengaged %d", tc.reason, tc.takeOver, kinds, now.secrets, len(gone))
@@ -41,7 +41,7 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			if known := len(now.definitions); known > 1 || known == 1 && !tc.takeOver {
 				t.Errorf("%s want nothing of definitions that are not followed, got %v", tc.reason, now.definitions)
 			}
-			s.Remove("w1", nil, old)
+			s.Remove("w1", old)
 			if len(gone) > 1 || !s.Current("w1", now) {
 				t.Errorf("%s want the old one to be disengaged at most once and the new one to count", tc.reason)
 			}

@@ -34,7 +34,7 @@ func engagedHub(t *testing.T, n int) *Hub {
 	h.Watcher = idleCluster(t, "hub", Identity{}).Watcher
 	for i := range n {
 		w := idleCluster(t, mcr.ClusterName(fmt.Sprint("w", i)), Identity{})
-		h.Clusters.Add(w.Name, nil, w)
+		h.Clusters.Add(w.Name, w)
 		w.Follow("first", Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}
@@ -77,12 +77,12 @@ func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 	}
 	expect("both follow it", kind)
 	w, _ := h.Clusters.Get("w0")
-	h.Clusters.Remove(w.Name, nil, w)
+	h.Clusters.Remove(w.Name, w)
 	expect("one went", kind)
 	h.published["x"] = crossplane.Publication{Kind: kind}
 	h.refreshOffered()
 	w, _ = h.Clusters.Get("w1")
-	h.Clusters.Remove(w.Name, nil, w)
+	h.Clusters.Remove(w.Name, w)
 	expect("the hub offers it", kind)
 	clear(h.published)
 	h.refreshOffered()
@@ -102,7 +102,7 @@ func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	old, _ := h.Clusters.Get("w0")
 	req := multicluster.ObjectRequest{ClusterName: "w0", Kind: ownershiptest.InBar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 	again := sync.OnceFunc(func() {
-		h.Clusters.Add("w0", nil, idleCluster(t, "w0", Identity{}))
+		h.Clusters.Add("w0", idleCluster(t, "w0", Identity{}))
 		h.Wait(ownershiptest.InBar("db"), req)
 	})
 	leave := h.Clusters.Disengaged
@@ -117,7 +117,7 @@ func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 		}
 		leave(name)
 	}
-	h.Clusters.Remove(old.Name, nil, old)
+	h.Clusters.Remove(old.Name, old)
 	again()
 	if waiting := h.WaitingFor(ownershiptest.InBar("db")); len(waiting) != 1 {
 		t.Errorf("want the new instance's claim to wait, got %v", waiting)
@@ -132,9 +132,9 @@ func TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast(t *testing.T) {
 		old, _ := h.Clusters.Get("w0")
 		now := idleCluster(t, "w0", Identity{})
 		var running sync.WaitGroup
-		running.Go(func() { h.Clusters.Remove(old.Name, nil, old) })
+		running.Go(func() { h.Clusters.Remove(old.Name, old) })
 		running.Go(func() {
-			h.Clusters.Add(now.Name, nil, now)
+			h.Clusters.Add(now.Name, now)
 			h.Wait(ownershiptest.InBar("db"), req)
 		})
 		running.Go(func() {
