@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -117,6 +118,7 @@ const (
 	inSync       = "WaitForSync"
 	inSubscriber = "Subscriber"
 	inHandler    = "Handler"
+	inReconcile  = "Reconcile"
 )
 
 type trappedSource struct {
@@ -198,6 +200,12 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				h.source.change("a", func(e *Enrolment) { e.CredentialsVersion = "another" })
 			},
 		},
+		"Reconcile": {
+			reason: "A reconcile panics.", place: inReconcile,
+			do: func(_ *testing.T, h *harness, _ *trap) {
+				h.requests.Add(mcreconcile.Request{ClusterName: clusterName("a")})
+			},
+		},
 		"HandOver": {
 			reason: "What waits for the new connection panics.", place: inSync,
 			do: func(t *testing.T, h *harness, _ *trap) { h.source.set("a", listServer(t, uid, honest)) }, //nolint:thelper // It is the case itself.
@@ -249,6 +257,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			connectiontest.Eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
 			// No reconcile runs that could read this field: there is nothing to do.
 			h.engager.aware = trappedAware{h.engager.aware, trap}
+			h.beforeReconcile(func() { trap.step(inReconcile) })
 
 			if tc.before {
 				trap.set(tc.place)
