@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +30,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -69,7 +69,9 @@ type reconciler struct {
 	definitions *Definitions
 	clock       clock.Clock
 	recorder    events.EventRecorder
-	conflict    conflicts
+
+	// conflicts are the reported holders of the names of clusters' profiles.
+	conflicts install.Latest[mcr.ClusterName, string]
 }
 
 // SetupWithManager adds to a hub's manager the controller that writes ClusterProfiles, and the one that writes the
@@ -280,7 +282,7 @@ func (r *reconciler) apply(
 // that the cluster is no longer enrolled.
 func (r *reconciler) remove(ctx context.Context, s *scope) error {
 	existing := s.profile
-	r.conflict.forget(s.name)
+	r.conflicts.Set(s.name, "")
 	if left, err := r.sources.HasLeft(ctx, s.key); err != nil || !left {
 		return err
 	}
@@ -311,7 +313,7 @@ func (r *reconciler) reportConflict(
 	ctx context.Context, cluster connection.Cluster, holder *inventoryv1alpha1.ClusterProfile,
 ) {
 	manager := condition.Text(holder.Spec.ClusterManager.Name, maxVersionLength)
-	if !r.conflict.note(cluster.Name, string(holder.UID)+"/"+manager) {
+	if !r.conflicts.Set(cluster.Name, string(holder.UID)+"/"+manager) {
 		return
 	}
 	whose := fmt.Sprintf("belongs to cluster manager %q", manager)
@@ -326,7 +328,7 @@ func (r *reconciler) reportConflict(
 
 // reportRelease reports that a taken name is free.
 func (r *reconciler) reportRelease(cluster connection.Cluster) {
-	if r.conflict.forget(cluster.Name) {
+	if r.conflicts.Set(cluster.Name, "") {
 		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, fleetv1alpha1.EventClusterProfileReleased, "Publish",
 			"The name of the ClusterProfile is free; this cluster is in the inventory")
 	}
@@ -339,33 +341,4 @@ func enrolledObject(cluster connection.Cluster) *metav1.PartialObjectMetadata {
 		TypeMeta:   metav1.TypeMeta{APIVersion: o.GroupVersion().String(), Kind: o.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID},
 	}
-}
-
-// conflicts remembers reported conflicts, so that each is reported once.
-type conflicts struct {
-	mu       sync.Mutex
-	reported map[mcr.ClusterName]string
-}
-
-// note reports whether this holder of a cluster's name is new.
-func (c *conflicts) note(name mcr.ClusterName, holder string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.reported[name] == holder {
-		return false
-	}
-	if c.reported == nil {
-		c.reported = map[mcr.ClusterName]string{}
-	}
-	c.reported[name] = holder
-	return true
-}
-
-// forget reports whether there was a conflict.
-func (c *conflicts) forget(name mcr.ClusterName) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, was := c.reported[name]
-	delete(c.reported, name)
-	return was
 }
