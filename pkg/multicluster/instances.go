@@ -26,7 +26,7 @@ type Instance interface {
 	WaitForSync(ctx context.Context) error
 }
 
-// InstancesOptions configure Instances. All of them but What and Queued are required.
+// InstancesOptions configure Instances. All of them but What, Added and Queued are required.
 type InstancesOptions[R mcreconcile.ClusterAware[R], I Instance] struct {
 	// What describes the watched objects, for logs.
 	What string
@@ -82,21 +82,21 @@ func (s *Instances[R, I]) All() []I {
 	return slices.Collect(maps.Values(s.byName))
 }
 
-// IfCurrent calls fn if an instance of a cluster is active: replaced or removed instances report nothing any more. fn
-// is called with the lock held.
-func (s *Instances[R, I]) IfCurrent(name mcr.ClusterName, i I, fn func()) {
+// IfCurrent calls fn with the lock held if an instance of a cluster is active, and reports whether it did: replaced or
+// removed instances report nothing any more.
+func (s *Instances[R, I]) IfCurrent(name mcr.ClusterName, i I, fn func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byName[name] == i {
-		fn()
+	if s.byName[name] != i {
+		return false
 	}
+	fn()
+	return true
 }
 
 // Current reports whether an instance of a cluster is active.
 func (s *Instances[R, I]) Current(name mcr.ClusterName, i I) bool {
-	current := false
-	s.IfCurrent(name, i, func() { current = true })
-	return current
+	return s.IfCurrent(name, i, func() {})
 }
 
 // IfGone calls fn with the lock held if a cluster has no instance, and reports whether it did.
@@ -116,7 +116,9 @@ func (s *Instances[R, I]) Add(name mcr.ClusterName, i I) {
 	defer s.mu.Unlock()
 	before, replaced := s.byName[name]
 	s.byName[name] = i
-	s.o.Added(name, i, before, replaced)
+	if s.o.Added != nil {
+		s.o.Added(name, i, before, replaced)
+	}
 }
 
 // Remove drops an instance, which need not be active.

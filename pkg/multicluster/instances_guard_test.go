@@ -44,7 +44,6 @@ func TestPanicReachesTheConnection(t *testing.T) {
 			New: func(mcr.ClusterName, cluster.Cluster, workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*panickingInstance, error) {
 				return &panickingInstance{}, nil
 			},
-			Added:   func(mcr.ClusterName, *panickingInstance, *panickingInstance, bool) {},
 			Removed: func(name mcr.ClusterName) { removed <- name },
 		})
 		s.start(t.Context(), nil)

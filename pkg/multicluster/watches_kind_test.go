@@ -49,7 +49,6 @@ func watchKinds(kinds ...kindwatch.Kind) *Instances[mcreconcile.Request, *kindwa
 			}
 			return w, err
 		},
-		Added:   func(mcr.ClusterName, *kindwatch.Watcher, *kindwatch.Watcher, bool) {},
 		Removed: func(mcr.ClusterName) {},
 	})
 }

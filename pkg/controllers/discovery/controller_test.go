@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -78,15 +79,23 @@ func (l *latest) DefinitionRefused(_ mcr.ClusterName, _, _, message string) { l.
 
 func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
 	reporter, recorder := &latest{}, events.NewFakeRecorder(10)
-	r := newReports(recorder, reporter, NewMetrics(prometheus.NewRegistry()))
-	r.expect("w1")
+	r := &reconciler{reports: newReports(recorder, reporter, NewMetrics(prometheus.NewRegistry()))}
+	r.workloads = newWorkloads(r.reports, &install.PolicyUsers{}, time.Now)
+	p := &pass{reconciler: r, w: &workload{name: "w1"}, cluster: connection.Cluster{Name: "w1"}}
+	report := func(message string) {
+		p.reportKind(t.Context(), "a", 0, &condition.Error{Reason: "Foreign", Message: message})
+	}
+	r.workloads.Add("w1", nil, p.w)
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
-		r.kind(t.Context(), connection.Cluster{Name: "w1"}, "a", 0, &condition.Error{Reason: "Foreign", Message: message})
-		if reporter.message != message {
+		if report(message); reporter.message != message {
 			t.Errorf("want %q, got %q", message, reporter.message)
 		}
 	}
 	if len(recorder.Events) != 1 {
 		t.Errorf("want one event, as the text may be the cluster's, got %d", len(recorder.Events))
+	}
+	r.workloads.Remove("w1", nil, p.w)
+	if report("It is gone."); reporter.message != "It is that of B." || testutil.CollectAndCount(r.reports.metrics.served) > 0 {
+		t.Errorf("want nothing about a cluster that is gone, got %q", reporter.message)
 	}
 }

@@ -114,7 +114,7 @@ func (p *pass) outcome(kind kindwatch.Kind, name, verb string, reasons install.R
 func (p *pass) writer(kind kindwatch.Kind) install.Writer {
 	return install.Writer{
 		Objects: p.w.client.Resource(kind.GroupVersionResource()), Owner: p.cluster.Hub, Timeout: p.requestTimeout,
-		Wrote: func(what string) { p.reports.wrote(p.w.name, what) },
+		Wrote: func(what string) { p.publish(func(m *Metrics) { m.wrote(p.w.name, what) }) },
 	}
 }
 

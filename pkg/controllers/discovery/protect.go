@@ -35,7 +35,7 @@ func (p *pass) protect(ctx context.Context) error {
 		}
 	}
 	if err == nil || problem != nil {
-		p.reports.protection(ctx, p.cluster, problem)
+		p.reportProtection(ctx, problem)
 	}
 	return err
 }

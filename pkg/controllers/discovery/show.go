@@ -30,7 +30,7 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 				p.reports.forgetKind(p.w.name, k.crd())
 				continue
 			}
-			p.reports.kind(ctx, p.cluster, k.crd(), 0, own)
+			p.reportKind(ctx, k.crd(), 0, own)
 		}
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 		problem.RetryAfter = condition.MinNonZero(problem.RetryAfter, condition.SlowRetry())
 	}
 	if err == nil || problem != nil {
-		p.reports.kind(ctx, p.cluster, k.crd(), objects, problem)
+		p.reportKind(ctx, k.crd(), objects, problem)
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 func (p *pass) keep(ctx context.Context, k mirroredKind, why string) error {
 	p.kept.Insert(k.crd())
 	problem := &condition.Error{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why, RetryAfter: condition.SlowRetry()}
-	p.reports.kind(ctx, p.cluster, k.crd(), 0, problem)
+	p.reportKind(ctx, k.crd(), 0, problem)
 	return problem
 }
 

@@ -140,7 +140,6 @@ func newWorkloads(r *reports, users *install.PolicyUsers, now func() time.Time) 
 		New: func(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*workload, error) {
 			return newWorkload(name, cl, queue, users.Renew(name, now()))
 		},
-		Added: func(name mcr.ClusterName, _, _ *workload, _ bool) { r.expect(name) },
 		Removed: func(name mcr.ClusterName) {
 			r.forgetCluster(name)
 			users.Forget(name)

@@ -23,7 +23,6 @@ func newWorkloads(r *reconciler) *workloads {
 	return multicluster.NewInstances(multicluster.InstancesOptions[Request, *workload]{
 		What:    "references",
 		New:     r.newWorkload,
-		Added:   func(_ mcr.ClusterName, _, _ *workload, _ bool) {},
 		Removed: r.metrics.forgetCluster,
 		Queued:  (*workload).enqueue,
 	})

@@ -571,7 +571,7 @@ var serviceAccounts = kindwatch.Kind{
 // watchAccounts returns Instances that watch ServiceAccounts in every cluster.
 func watchAccounts() *multicluster.Instances[mcreconcile.Request, *kindwatch.Watcher] {
 	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *kindwatch.Watcher]{
-		What: "accounts", Added: func(mcr.ClusterName, *kindwatch.Watcher, *kindwatch.Watcher, bool) {}, Removed: func(mcr.ClusterName) {},
+		What: "accounts", Removed: func(mcr.ClusterName) {},
 		New: func(
 			name mcr.ClusterName, cl cluster.Cluster, q workqueue.TypedRateLimitingInterface[mcreconcile.Request],
 		) (*kindwatch.Watcher, error) {
