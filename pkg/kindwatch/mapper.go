@@ -50,27 +50,6 @@ func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 	return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
 }
 
-// RESTMappings implements meta.RESTMapper.
-func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	if len(versions) == 0 || slices.Contains(versions, "") {
-		return m.RESTMapper.RESTMappings(gk, versions...)
-	}
-	var found []*meta.RESTMapping
-	for _, version := range versions {
-		mapping, err := m.mapping(gk.WithVersion(version))
-		switch {
-		case err == nil:
-			found = append(found, mapping)
-		case !IsNotServed(err):
-			return nil, err
-		}
-	}
-	if len(found) == 0 {
-		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
-	}
-	return found, nil
-}
-
 func (m *mapper) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	kind, err := m.resolver.Resolve(context.Background(), gvk) //nolint:forbidigo // A RESTMapper gets no context, and its client ends its requests.
 	switch {
