@@ -29,8 +29,8 @@ func CompareState(have *unstructured.Unstructured, want string, metadata ...stri
 	return State{uid: have.GetUID(), generation: have.GetGeneration(), want: want, metadata: strings.Join(metadata, " ")}
 }
 
-// Latest stores the latest value per key: the State of an object, the reason that was reported about it, or since when
-// it is so. A key without one has the zero value. The zero Latest is ready for use, and safe for concurrent use.
+// Latest stores the latest value per key: the State of an object, the reason that was reported about it, since when it
+// is so, or the enrolment of a cluster. A key without one has the zero value. The zero Latest is ready for use, and safe for concurrent use.
 type Latest[K, V comparable] struct {
 	mu     sync.Mutex
 	values map[K]V
@@ -62,6 +62,17 @@ func (l *Latest[K, V]) setLocked(key K, value V) {
 	if l.values[key] = value; value == none {
 		delete(l.values, key)
 	}
+}
+
+// Update replaces the value of a key by what fn returns for it, and returns both. It holds the lock while it calls fn:
+// of two concurrent calls, the one that stores last has also read last.
+func (l *Latest[K, V]) Update(key K, fn func(before V) V) (before, now V) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before = l.values[key]
+	now = fn(before)
+	l.setLocked(key, now)
+	return before, now
 }
 
 // First returns the value of a key, which becomes this one if it has none.

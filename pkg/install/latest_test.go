@@ -51,3 +51,19 @@ func TestLatestFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestLatestUpdateReadsWithTheLock: otherwise, what was read before a change could overwrite what was read after it.
+func TestLatestUpdateReadsWithTheLock(t *testing.T) {
+	var l Latest[string, int]
+	for want := range 2 {
+		before, now := l.Update("a", func(before int) int {
+			if l.mu.TryLock() {
+				t.Error("want the lock to be held")
+			}
+			return before + 1
+		})
+		if before != want || now != want+1 || !l.Is("a", now) {
+			t.Errorf("want %d, then %d, got %d, then %d", want, want+1, before, now)
+		}
+	}
+}

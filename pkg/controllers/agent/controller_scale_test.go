@@ -34,7 +34,6 @@ func engagedFleet(t *testing.T, n int) *agent {
 	a := &agent{
 		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
 		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, ledger: &index.Ledger{}},
-		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged
 	h.Watcher = idleWorkload(t, "hub", index.Identity{}).Watcher

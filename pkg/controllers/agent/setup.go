@@ -5,7 +5,6 @@ package agent
 
 import (
 	"fmt"
-	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
@@ -18,6 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -35,9 +35,8 @@ type agent struct {
 	requirements *requirementReconciler
 	metrics      *downstream.Metrics
 
-	mu sync.Mutex
 	// enrolments is the last known enrolment of each cluster, as far as it affects claims.
-	enrolments map[mcr.ClusterName]enrolment
+	enrolments install.Latest[mcr.ClusterName, enrolment]
 }
 
 type enrolment struct{ class, identifier string }
@@ -72,7 +71,7 @@ func setup(mgr mcmanager.Manager, o Options) (*agent, error) {
 
 func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	local := mgr.GetLocalManager()
-	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}}
+	a := &agent{fleet: o.Fleet}
 	if o.Registerer != nil {
 		a.metrics = downstream.New(o.Registerer)
 	}
@@ -161,28 +160,17 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 
 // enrolmentChanged is called on every change of every cluster. Most concern its connection.
 func (a *agent) enrolmentChanged(name mcr.ClusterName) {
-	if a.noteEnrolment(name) {
+	before, now := a.enrolments.Update(name, func(before enrolment) enrolment {
+		c, _ := a.fleet.Lookup(name)
+		now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
+		if before.identifier != "" && before.identifier != now.identifier {
+			a.hub.Kept.ReduceSource(before.identifier)
+		}
+		return now
+	})
+	if before != now && now != (enrolment{}) {
 		a.enqueueCluster(name)
 	}
-}
-
-// noteEnrolment stores a cluster's current enrolment, and returns whether it changed. Of two concurrent calls, the last
-// to store was also the last to read.
-func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c, ok := a.fleet.Lookup(name)
-	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
-	before, known := a.enrolments[name]
-	if known && before.identifier != "" && (!ok || before.identifier != now.identifier) {
-		a.hub.Kept.ReduceSource(before.identifier)
-	}
-	if !ok {
-		delete(a.enrolments, name)
-		return false
-	}
-	a.enrolments[name] = now
-	return !known || before != now
 }
 
 func (a *agent) engaged(w *index.Cluster) { a.hub.Want(w.Name, w.HubKinds()...) }

@@ -124,7 +124,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
 		fleet: o.Fleet, classes: local.GetClient(), linger: o.linger, staleAfter: o.staleAfter, packer: record.NewPacker(),
-		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
+		clock: o.Clock, requestTimeout: o.RequestTimeout,
 	}
 	r.reports = install.NewReports(o.Reporter, local.GetEventRecorder(controllerName))
 	r.workloads = newWorkloads(r)
@@ -190,16 +190,11 @@ func (r *reconciler) rulesChanged(selectors []health.Selector) {
 
 // enrolmentChanged is called on every change of every cluster. Most concern its connection.
 func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
-	c, enrolled := r.fleet.Lookup(name)
-	r.mu.Lock()
-	before := r.enrolments[name]
-	if enrolled {
-		r.enrolments[name] = c.Enrolment.Class
-	} else {
-		delete(r.enrolments, name)
-	}
-	r.mu.Unlock()
-	if w, engaged := r.workloads.Get(name); enrolled && engaged && before != c.Enrolment.Class {
+	before, now := r.enrolments.Update(name, func(string) string {
+		c, _ := r.fleet.Lookup(name)
+		return c.Enrolment.Class
+	})
+	if w, engaged := r.workloads.Get(name); engaged && before != now && now != "" {
 		w.Enqueue()
 	}
 }

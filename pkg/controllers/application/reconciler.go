@@ -4,7 +4,6 @@
 package application
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -43,9 +42,8 @@ type reconciler struct {
 	clock          clock.WithTicker
 	requestTimeout time.Duration
 
-	mu sync.Mutex
 	// enrolments has the last known class of each cluster.
-	enrolments map[mcr.ClusterName]string
+	enrolments install.Latest[mcr.ClusterName, string]
 }
 
 // assessor returns the current Assessor of components.

@@ -102,7 +102,6 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
 		fleet: o.Fleet, classes: local.GetClient(), requestTimeout: o.RequestTimeout, clock: o.Clock,
-		enrolments: map[mcr.ClusterName]enrolment{},
 	}
 	var metrics *Metrics
 	if o.Registerer != nil {
@@ -167,31 +166,18 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 // enrolmentChanged is called for every change of every cluster. New credentials or a reconnect can change Masthead's
 // username in the cluster.
 func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
-	before, now, enrolled := r.noteEnrolment(name)
+	before, now := r.enrolments.Update(name, func(enrolment) enrolment {
+		c, _ := r.fleet.Lookup(name)
+		return enrolment{class: c.Enrolment.Class, credentials: c.Enrolment.CredentialsVersion, state: c.State}
+	})
 	w, engaged := r.workloads.Get(name)
-	if !enrolled || !engaged || before == now {
+	if !engaged || before == now || now == (enrolment{}) {
 		return
 	}
 	if before.credentials != now.credentials || before.state != now.state {
 		w.user.Doubt(r.clock.Now())
 	}
 	w.enqueue()
-}
-
-// noteEnrolment records a cluster's current enrolment and returns the one recorded before. Of two concurrent calls, the
-// one that records last has read last.
-func (r *reconciler) noteEnrolment(name mcr.ClusterName) (before, now enrolment, enrolled bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c, enrolled := r.fleet.Lookup(name)
-	before = r.enrolments[name]
-	if !enrolled {
-		delete(r.enrolments, name)
-		return before, enrolment{}, false
-	}
-	now = enrolment{class: c.Enrolment.Class, credentials: c.Enrolment.CredentialsVersion, state: c.State}
-	r.enrolments[name] = now
-	return before, now, true
 }
 
 // enqueue requeues a cluster to ask it for Masthead's username.

@@ -12,61 +12,10 @@ import (
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
-
-// slowFleet does something between a lookup and its answer, once.
-type slowFleet struct {
-	*fakefleet.Fleet
-	meanwhile func()
-}
-
-// Lookup implements Fleet.
-func (f *slowFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
-	c, ok := f.Fleet.Lookup(name)
-	if meanwhile := f.meanwhile; meanwhile != nil {
-		f.meanwhile = nil
-		meanwhile()
-	}
-	return c, ok
-}
-
-// TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore changes a cluster between a lookup and the storing of
-// its result. Another goroutine is notified of that change.
-func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T) {
-	const name = mcr.ClusterName("capi/fleet/w1")
-	fleet := &slowFleet{Fleet: &fakefleet.Fleet{}}
-	r := &reconciler{
-		fleet: fleet, enrolments: map[mcr.ClusterName]enrolment{},
-		workloads: newWorkloads(newReports(nil, install.NopReporter{}, nil), &install.PolicyUsers{}, time.Now),
-	}
-	fleet.Set(connection.Cluster{Name: name, State: connection.StateConnecting})
-	reported := make(chan struct{})
-	fleet.meanwhile = func() {
-		fleet.Set(connection.Cluster{Name: name, State: connection.StateConnected})
-		tell := func() {
-			r.enrolmentChanged(name)
-			close(reported)
-		}
-		if !r.mu.TryLock() {
-			// It waits until the first result is stored.
-			go tell()
-			return
-		}
-		r.mu.Unlock()
-		tell()
-	}
-	r.enrolmentChanged(name)
-	<-reported
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if got := r.enrolments[name].state; got != connection.StateConnected {
-		t.Errorf("want what is known last, got %s", got)
-	}
-}
 
 // latest is a Reporter that keeps the last message.
 type latest struct {

@@ -4,13 +4,13 @@
 package discovery
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -24,9 +24,8 @@ type reconciler struct {
 	requestTimeout time.Duration
 	clock          clock.PassiveClock
 
-	mu sync.Mutex
 	// enrolments holds the last known enrolment of each cluster.
-	enrolments map[mcr.ClusterName]enrolment
+	enrolments install.Latest[mcr.ClusterName, enrolment]
 }
 
 type enrolment struct {
