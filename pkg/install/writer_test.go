@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -45,34 +43,6 @@ func TestMarks(t *testing.T) {
 			other, is := m.OtherHub(owner)
 			if m.BelongTo(owner) != tc.ours || m.AreStamped(owner) != tc.stamped || other != tc.other || is != (tc.other != "") {
 				t.Errorf("%s got ours %v, stamped %v, other %q", tc.reason, m.BelongTo(owner), m.AreStamped(owner), other)
-			}
-		})
-	}
-}
-
-func TestClassify(t *testing.T) {
-	crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
-	for name, tc := range map[string]struct {
-		reason string
-		err    error
-		want   answer
-	}{
-		"None":         {"It was written.", nil, answerAccepted},
-		"Exists":       {"The watch does not have it yet.", apierrors.NewAlreadyExists(crds, "x"), answerOutdated},
-		"Conflict":     {"Another client wrote in between, which is no failure.", apierrors.NewConflict(crds, "x", errors.New("changed")), answerOutdated},
-		"Gone":         {"It is gone meanwhile, or its kind is not served yet.", apierrors.NewNotFound(crds, "x"), answerOutdated},
-		"Forbidden":    {"A right is missing.", apierrors.NewForbidden(crds, "x", errors.New("no")), answerForbidden},
-		"Invalid":      {"It will be as invalid next time.", apierrors.NewInvalid(schema.GroupKind{}, "x", nil), answerRejected},
-		"BadRequest":   {"So will what cannot be decoded.", apierrors.NewBadRequest("no"), answerRejected},
-		"TooLarge":     {"So will what is too large.", apierrors.NewRequestEntityTooLargeError("no"), answerRejected},
-		"Method":       {"So will what the API server cannot do.", apierrors.NewMethodNotSupported(crds, "create"), answerRejected},
-		"Timeout":      {"A time-out passes.", apierrors.NewTimeoutError("slow", 1), answerFailed},
-		"Unauthorized": {"Other credentials help, which are on their way.", apierrors.NewUnauthorized("no"), answerFailed},
-		"NoAnswer":     {"Who does not answer has not refused.", errors.New("connection refused"), answerFailed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := classifyAnswer(tc.err); got != tc.want {
-				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
 	}
