@@ -4,10 +4,8 @@
 package credentials
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -23,6 +21,8 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // MaxSize is the maximum size of a kubeconfig in bytes; a Secret can hold no more.
@@ -356,7 +356,7 @@ func build(c *clientcmdv1.Cluster, u *clientcmdv1.AuthInfo, o Options) (*Credent
 		endpoint: newEndpoint(host, c, proxy),
 		print: fingerprint{
 			host: host, ca: ca, clientCert: clientCert, hasToken: u.Token != "",
-			transport: digest(fmt.Appendf(nil, "%q %t %q %t", c.TLSServerName, c.InsecureSkipTLSVerify, c.ProxyURL, c.DisableCompression)),
+			transport: objects.DigestParts(fmt.Sprintf("%q %t %q %t", c.TLSServerName, c.InsecureSkipTLSVerify, c.ProxyURL, c.DisableCompression)),
 		},
 	}, nil
 }
@@ -397,13 +397,13 @@ func checkAuthorities(bundle []byte) (string, *InvalidError) {
 		if _, err := x509.ParseCertificate(b.Bytes); err != nil {
 			return "", invalid(ReasonBadCertificate, "The kubeconfig's certificate-authority-data holds a certificate that cannot be read")
 		}
-		certs = append(certs, digest(b.Bytes))
+		certs = append(certs, objects.DigestParts(b.Bytes))
 	}
 	if len(certs) == 0 {
 		return "", invalid(ReasonBadCertificate, "The kubeconfig's certificate-authority-data holds no certificate")
 	}
 	slices.Sort(certs)
-	return digest([]byte(strings.Join(slices.Compact(certs), " "))), nil
+	return objects.DigestParts(slices.Compact(certs)...), nil
 }
 
 func checkClientCertificate(cert, key []byte) (string, *InvalidError) {
@@ -418,14 +418,5 @@ func checkClientCertificate(cert, key []byte) (string, *InvalidError) {
 	if err != nil {
 		return "", invalid(ReasonBadCertificate, "The kubeconfig's client-key-data is of a kind that cannot be used")
 	}
-	parts := make([]string, 0, len(pair.Certificate)+1)
-	for _, der := range pair.Certificate {
-		parts = append(parts, digest(der))
-	}
-	return digest([]byte(strings.Join(append(parts, digest(keyDER)), " "))), nil
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return objects.DigestParts(append(pair.Certificate, keyDER)...), nil
 }

@@ -6,6 +6,8 @@ package credentials
 import (
 	"k8s.io/client-go/rest"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // A User is the user of a kubeconfig: a bearer token, or a client certificate with its key, without an API server. It
@@ -50,7 +52,7 @@ func parseUser(kubeconfig []byte) (*User, *InvalidError) {
 	}
 	return &User{
 		token: user.Token, cert: user.ClientCertificateData, key: user.ClientKeyData,
-		print: digest([]byte(user.Token)) + cert,
+		print: objects.DigestParts(user.Token, cert),
 	}, nil
 }
 
