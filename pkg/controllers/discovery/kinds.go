@@ -69,20 +69,12 @@ func text(spec map[string]any, path ...string) string {
 // for the field.
 func composedKind(spec map[string]any) schema.GroupKind {
 	for _, field := range []string{"compositeTypeRef", "from"} {
-		if group := groupOfVersion(text(spec, field, "apiVersion")); group != "" {
-			return schema.GroupKind{Group: group, Kind: text(spec, field, "kind")}
+		// The core group offers no infrastructure.
+		if gv, _ := schema.ParseGroupVersion(text(spec, field, "apiVersion")); gv.Group != "" {
+			return schema.GroupKind{Group: gv.Group, Kind: text(spec, field, "kind")}
 		}
 	}
 	return schema.GroupKind{}
-}
-
-// groupOfVersion returns the group of an apiVersion, or "": the core group offers no infrastructure.
-func groupOfVersion(apiVersion string) string {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return ""
-	}
-	return gv.Group
 }
 
 // crdKind watches one CustomResourceDefinition: fully in the hub, whose schema is copied, metadata only in a workload
