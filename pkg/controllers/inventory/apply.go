@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,15 +20,9 @@ import (
 // metadataDiffers reports whether the metadata or the spec of a profile has to be written. Labels, annotations and
 // owners that others added are ignored.
 func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
-	for k, v := range desired.Labels {
-		if existing.Labels[k] != v {
-			return true
-		}
-	}
-	for k, v := range desired.Annotations {
-		if existing.Annotations[k] != v {
-			return true
-		}
+	includes := func(existing, desired labels.Set) bool { return labels.SelectorFromSet(desired).Matches(existing) }
+	if !includes(existing.Labels, desired.Labels) || !includes(existing.Annotations, desired.Annotations) {
+		return true
 	}
 	for _, o := range desired.OwnerReferences {
 		if !slices.ContainsFunc(existing.OwnerReferences, func(e metav1.OwnerReference) bool {

@@ -33,27 +33,32 @@ func connectedNow(cluster connection.Cluster) bool {
 // conditions computes the conditions of a cluster's profile, without times and generations. refused are the definitions
 // that could not be put into the cluster, and why.
 func conditions(cluster connection.Cluster, refused map[string]string) []metav1.Condition {
-	return []metav1.Condition{
+	all := []metav1.Condition{
 		controlPlaneHealthy(cluster),
 		connected(cluster),
-		kindsServed(cluster, refused),
+		kindsServed(refused),
 		kindsSynced(cluster),
 		withinLimits(cluster),
 	}
+	for i, c := range all {
+		if cluster.State != connection.StateConnected && c.Type != fleetv1alpha1.ConditionConnected {
+			all[i] = metav1.Condition{
+				Type: c.Type, Status: metav1.ConditionUnknown, Reason: fleetv1alpha1.ReasonNotConnected, Message: "There is no working connection",
+			}
+		}
+	}
+	return all
 }
 
 // withinLimits reports whether everything that the cluster sends is read.
 func withinLimits(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{Type: fleetv1alpha1.ConditionWithinLimits}
-	switch {
-	case cluster.State != connection.StateConnected:
-		return notConnected(c)
-	case cluster.Refused.Reason != "":
-		c.Status, c.Reason = metav1.ConditionFalse, cluster.Refused.Reason
-		c.Message = condition.Text(cluster.Refused.Message, maxMessageLength)
-	default:
+	if cluster.Refused.Reason == "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonWithinLimits, "No answer of the cluster was refused"
+		return c
 	}
+	c.Status, c.Reason = metav1.ConditionFalse, cluster.Refused.Reason
+	c.Message = condition.Text(cluster.Refused.Message, maxMessageLength)
 	return c
 }
 
@@ -81,9 +86,6 @@ func connected(cluster connection.Cluster) metav1.Condition {
 
 func controlPlaneHealthy(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{Type: inventoryv1alpha1.ClusterConditionControlPlaneHealthy}
-	if cluster.State != connection.StateConnected {
-		return notConnected(c)
-	}
 	switch cluster.ControlPlaneHealthy {
 	case metav1.ConditionTrue:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonHealthy, "The API server is ready"
@@ -95,11 +97,8 @@ func controlPlaneHealthy(cluster connection.Cluster) metav1.Condition {
 	return c
 }
 
-func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.Condition {
+func kindsServed(refused map[string]string) metav1.Condition {
 	c := metav1.Condition{Type: fleetv1alpha1.ConditionKindsServed}
-	if cluster.State != connection.StateConnected {
-		return notConnected(c)
-	}
 	if len(refused) == 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonAllServed, "Every kind that is needed is served"
 		return c
@@ -117,10 +116,7 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 // API allows: no other text of the cluster is included.
 func kindsSynced(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{Type: fleetv1alpha1.ConditionKindsSynced}
-	switch {
-	case cluster.State != connection.StateConnected:
-		return notConnected(c)
-	case len(cluster.Unsynced) == 0:
+	if len(cluster.Unsynced) == 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonAllSynced, "Every kind that is watched is synced"
 		return c
 	}
@@ -143,9 +139,4 @@ func abbreviate(list []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:namedKinds], ", "), n)
 	}
 	return strings.Join(list, ", ")
-}
-
-func notConnected(c metav1.Condition) metav1.Condition {
-	c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonNotConnected, "There is no working connection"
-	return c
 }

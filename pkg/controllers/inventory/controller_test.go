@@ -464,7 +464,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 					Namespace:   h.namespace,
 					Name:        name,
 					Labels:      map[string]string{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager},
-					Annotations: map[string]string{ClusterNameAnnotation: source + "/" + h.namespace + "/" + object},
+					Annotations: map[string]string{fleetv1alpha1.ClusterNameAnnotation: source + "/" + h.namespace + "/" + object},
 				},
 				Spec: inventoryv1alpha1.ClusterProfileSpec{
 					ClusterManager: inventoryv1alpha1.ClusterManager{Name: fleetv1alpha1.FieldManager},
@@ -483,7 +483,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 		create("capi-unlabelled", func(p *inventoryv1alpha1.ClusterProfile) { p.Labels = nil })
 		create("capi-othermanager", func(p *inventoryv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" })
 		create("capi-elsewhere", func(p *inventoryv1alpha1.ClusterProfile) {
-			p.Annotations[ClusterNameAnnotation] = "capi/elsewhere/elsewhere"
+			p.Annotations[fleetv1alpha1.ClusterNameAnnotation] = "capi/elsewhere/elsewhere"
 		})
 		create("unknownsource-x", nil)
 		fleet.enrol(h.namespace, "expected")

@@ -14,10 +14,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// ClusterNameAnnotation on a ClusterProfile of ours is the name of its cluster. The profile's own name is not enough:
-// long ones are shortened.
-const ClusterNameAnnotation = fleetv1alpha1.ClusterNameAnnotation
-
 // isOurs reports whether Masthead wrote a ClusterProfile. Both marks are required: the label alone can be copied with a
 // manifest, and another installation might use the same cluster manager name.
 func isOurs(profile *inventoryv1alpha1.ClusterProfile) bool {
@@ -31,7 +27,7 @@ func parseClusterName(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterNam
 	if !isOurs(profile) {
 		return "", false
 	}
-	name := mcr.ClusterName(profile.Annotations[ClusterNameAnnotation])
+	name := mcr.ClusterName(profile.Annotations[fleetv1alpha1.ClusterNameAnnotation])
 	key, ok := connection.ParseClusterName(name)
 	if !ok || key.Published() != (types.NamespacedName{Namespace: profile.Namespace, Name: profile.Name}) {
 		return "", false

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 func TestParseClusterName(t *testing.T) {
@@ -19,7 +21,7 @@ func TestParseClusterName(t *testing.T) {
 				Namespace:   "team-a",
 				Name:        "capi-w1",
 				Labels:      map[string]string{"x-k8s.io/cluster-manager": "masthead"},
-				Annotations: map[string]string{ClusterNameAnnotation: "capi/team-a/w1"},
+				Annotations: map[string]string{fleetv1alpha1.ClusterNameAnnotation: "capi/team-a/w1"},
 			},
 			Spec: inventoryv1alpha1.ClusterProfileSpec{ClusterManager: inventoryv1alpha1.ClusterManager{Name: "masthead"}},
 		}
@@ -55,7 +57,7 @@ func TestParseClusterName(t *testing.T) {
 		"ClusterOfAnotherNamespace": {
 			reason: "A profile never speaks for a cluster of another namespace, which is another tenant's.",
 			profile: ours(func(p *inventoryv1alpha1.ClusterProfile) {
-				p.Annotations[ClusterNameAnnotation] = "capi/team-b/w1"
+				p.Annotations[fleetv1alpha1.ClusterNameAnnotation] = "capi/team-b/w1"
 			}),
 			want: result{Affected: "capi/team-a/w1", AffectedOK: true},
 		},

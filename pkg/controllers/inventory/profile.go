@@ -4,11 +4,11 @@
 package inventory
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -48,7 +48,7 @@ func desiredMetadata(key connection.Key, cluster connection.Cluster) *inventoryv
 			Namespace:   at.Namespace,
 			Name:        at.Name,
 			Labels:      map[string]string{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager},
-			Annotations: map[string]string{ClusterNameAnnotation: string(cluster.Name)},
+			Annotations: map[string]string{fleetv1alpha1.ClusterNameAnnotation: string(cluster.Name)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: owner.GroupVersion().String(),
 				Kind:       owner.Kind,
@@ -77,7 +77,8 @@ func desiredStatus(
 
 	// Observations of one object's cluster do not apply to another object of the same name.
 	remembered := inventoryv1alpha1.ClusterProfileStatus{}
-	if existing != nil && ownedBy(existing, cluster.Enrolment.Object.UID) {
+	owner := func(o metav1.OwnerReference) bool { return o.UID == cluster.Enrolment.Object.UID }
+	if existing != nil && slices.ContainsFunc(existing.OwnerReferences, owner) {
 		remembered = existing.Status
 	}
 
@@ -170,13 +171,4 @@ func propertyValue(properties []inventoryv1alpha1.Property, name string) string 
 		}
 	}
 	return ""
-}
-
-func ownedBy(profile *inventoryv1alpha1.ClusterProfile, uid types.UID) bool {
-	for _, o := range profile.OwnerReferences {
-		if o.UID == uid {
-			return true
-		}
-	}
-	return false
 }

@@ -222,7 +222,7 @@ func TestDiffers(t *testing.T) {
 			reason:  "What is ours and was altered is put back.",
 			cluster: testCluster(),
 			existing: published(func(p *inventoryv1alpha1.ClusterProfile) {
-				p.Annotations[ClusterNameAnnotation] = "x"
+				p.Annotations[fleetv1alpha1.ClusterNameAnnotation] = "x"
 			}),
 			wantMetadata: true,
 		},
@@ -370,7 +370,7 @@ func TestParsePin(t *testing.T) {
 		"ForAnotherNamespace": {
 			reason: "A profile cannot pin a cluster of another tenant.",
 			profile: published(func(p *inventoryv1alpha1.ClusterProfile) {
-				p.Annotations[ClusterNameAnnotation] = "capi/team-b/w1"
+				p.Annotations[fleetv1alpha1.ClusterNameAnnotation] = "capi/team-b/w1"
 			}),
 		},
 		"TwoOwners": {
