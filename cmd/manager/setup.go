@@ -112,9 +112,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	}
 	gate := multicluster.NewGate()
 	memory := limits.NewBudget(int64(cmp.Or(o.MemoryBudgetMiB, unlimitedBudget/mebibyte)) * mebibyte)
-	if err := limits.RegisterMetrics(metrics.Registry, memory); err != nil {
-		return nil, err
-	}
+	limits.RegisterMetrics(metrics.Registry, memory)
 	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory)
 	if err != nil {
 		return nil, err

@@ -33,11 +33,8 @@ Labels that several metrics have, always with the same values:
 `
 
 // Markdown returns the reference as a page.
-func Markdown() (string, error) {
-	groups, err := Groups()
-	if err != nil {
-		return "", err
-	}
+func Markdown() string {
+	groups := Groups()
 	var b strings.Builder
 	fmt.Fprintf(&b, preface, metric.LabelClusterNamespace, metric.LabelClusterName, metric.LabelSource)
 	shared := sharedLabels(groups)
@@ -50,7 +47,7 @@ func Markdown() (string, error) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels(d, shared), meaning(d))
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // sharedLabels returns the values of labels that several metrics have, and which mean the same in all of them.

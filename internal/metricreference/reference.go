@@ -4,8 +4,6 @@
 package metricreference
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/masthead-dev/masthead/internal/processmetrics"
@@ -31,37 +29,34 @@ type Group struct {
 }
 
 // Groups returns every metric of the manager itself, and those of libraries that our dashboards and alerts use.
-func Groups() ([]Group, error) {
+func Groups() []Group {
 	var groups []Group
 	for _, g := range []struct {
 		title    string
-		register func(prometheus.Registerer) error
+		register func(prometheus.Registerer)
 	}{
-		{"Process", func(reg prometheus.Registerer) error {
+		{"Process", func(reg prometheus.Registerer) {
 			processmetrics.RegisterBuildInfo(reg)
 			processmetrics.NewReady(reg)
-			return limits.RegisterMetrics(reg, nil)
+			limits.RegisterMetrics(reg, nil)
 		}},
-		{"Connections", func(reg prometheus.Registerer) error { connection.RegisterMetrics(reg); return nil }},
-		{"Queues", func(reg prometheus.Registerer) error { multicluster.NewMetrics(reg); return nil }},
-		{"Claims", func(reg prometheus.Registerer) error {
+		{"Connections", func(reg prometheus.Registerer) { connection.RegisterMetrics(reg) }},
+		{"Queues", func(reg prometheus.Registerer) { multicluster.NewMetrics(reg) }},
+		{"Claims", func(reg prometheus.Registerer) {
 			index.RegisterClaims(reg, nil)
 			downstream.New(reg)
 			index.RegisterOrphans(reg, nil)
 			index.RegisterMemory(reg, nil)
 			hubaccess.RegisterMetrics(reg, nil)
-			return nil
 		}},
-		{"Discovery", func(reg prometheus.Registerer) error { discovery.NewMetrics(reg); return nil }},
-		{"Applications", func(reg prometheus.Registerer) error { application.NewMetrics(reg, true); return nil }},
-		{"References", func(reg prometheus.Registerer) error { references.RegisterMetrics(reg); return nil }},
+		{"Discovery", func(reg prometheus.Registerer) { discovery.NewMetrics(reg) }},
+		{"Applications", func(reg prometheus.Registerer) { application.NewMetrics(reg, true) }},
+		{"References", func(reg prometheus.Registerer) { references.RegisterMetrics(reg) }},
 		{"Imports", importer.RegisterMetrics},
 	} {
 		recorder := metric.NewRecorder()
-		if err := g.register(recorder); err != nil {
-			return nil, fmt.Errorf("cannot create the metrics of the group %q: %w", g.title, err)
-		}
+		g.register(recorder)
 		groups = append(groups, Group{Title: g.title, Metrics: recorder.Definitions()})
 	}
-	return append(groups, Group{Title: "Libraries", Metrics: libraries()}), nil
+	return append(groups, Group{Title: "Libraries", Metrics: libraries()})
 }

@@ -126,9 +126,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		},
 	}
 	if o.Registerer != nil {
-		if err := r.states.register(o.Registerer); err != nil {
-			return fmt.Errorf("cannot register the metrics of imports: %w", err)
-		}
+		r.states.register(o.Registerer)
 	}
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[reconcile.Request]{
 		Reconciler: r, MaxConcurrentReconciles: o.MaxConcurrentReconciles, SkipNameValidation: o.SkipNameValidation,

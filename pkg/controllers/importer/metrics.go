@@ -17,8 +17,6 @@ import (
 
 // states counts imports by state.
 type states struct {
-	desc *prometheus.Desc
-
 	mu    sync.Mutex
 	known map[types.NamespacedName]string
 }
@@ -26,22 +24,21 @@ type states struct {
 func newStates() *states { return &states{known: map[types.NamespacedName]string{}} }
 
 // register publishes the counts.
-func (s *states) register(reg prometheus.Registerer) error {
-	s.desc = metric.NewGaugeDesc(reg, metric.Definition{
+func (s *states) register(reg prometheus.Registerer) {
+	metric.RegisterGauges(reg, metric.Definition{
 		Name: "masthead_imports",
 		Help: "ClusterImports by state.",
 		Labels: []metric.Label{{
 			Name: "state", Values: stateReady + ", " + stateProgressing + ", " + stateStalled + ", " + stateUnimporting,
 		}},
 		See: "importer.md",
-	})
-	return reg.Register(s)
+	}, s.count)
 }
 
 // RegisterMetrics registers the metrics of this package without any data, for the reference documentation.
-func RegisterMetrics(reg prometheus.Registerer) error {
+func RegisterMetrics(reg prometheus.Registerer) {
 	(&token.Tokens{}).Register(reg)
-	return newStates().register(reg)
+	newStates().register(reg)
 }
 
 func (s *states) set(key types.NamespacedName, state string) {
@@ -56,11 +53,7 @@ func (s *states) forget(key types.NamespacedName) {
 	delete(s.known, key)
 }
 
-// Describe implements prometheus.Collector.
-func (s *states) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
-
-// Collect implements prometheus.Collector.
-func (s *states) Collect(ch chan<- prometheus.Metric) {
+func (s *states) count(emit func(value float64, labels ...string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
@@ -68,7 +61,7 @@ func (s *states) Collect(ch chan<- prometheus.Metric) {
 		counts[state]++
 	}
 	for state, n := range counts {
-		ch <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(n), state)
+		emit(float64(n), state)
 	}
 }
 
