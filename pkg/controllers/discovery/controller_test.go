@@ -34,7 +34,7 @@ func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
 	report := func(message string) {
 		p.reportKind(t.Context(), "a", 0, &condition.Error{Reason: "Foreign", Message: message})
 	}
-	r.workloads.Add("w1", nil, p.w)
+	r.workloads.Add("w1", p.w)
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
 		if report(message); reporter.message != message {
 			t.Errorf("want %q, got %q", message, reporter.message)
@@ -43,7 +43,7 @@ func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
 	if len(recorder.Events) != 1 {
 		t.Errorf("want one event, as the text may be the cluster's, got %d", len(recorder.Events))
 	}
-	r.workloads.Remove("w1", nil, p.w)
+	r.workloads.Remove("w1", p.w)
 	if report("It is gone."); reporter.message != "It is that of B." || testutil.CollectAndCount(r.reports.metrics.served) > 0 {
 		t.Errorf("want nothing about a cluster that is gone, got %q", reporter.message)
 	}
