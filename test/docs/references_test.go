@@ -30,7 +30,6 @@ var notForUsers = map[string]string{
 	"cannot create a program from it":                                                    "a program's mistake",
 	"the controller of references requires the fleet":                                    "a program's mistake",
 	"cannot create the controller …":                                                     "at start",
-	"cannot watch workload clusters":                                                     "at start",
 	"cannot watch the hub":                                                               "at start",
 	"cannot watch EnrollmentClasses":                                                     "at start",
 	"cannot create a client for cluster …":                                               "when a cluster is engaged",
