@@ -50,7 +50,7 @@ func Groups() []Group {
 			hubaccess.RegisterMetrics(reg, nil)
 		}},
 		{"Discovery", func(reg prometheus.Registerer) { discovery.NewMetrics(reg) }},
-		{"Applications", func(reg prometheus.Registerer) { application.NewMetrics(reg, true) }},
+		{"Applications", func(reg prometheus.Registerer) { application.NewMetrics(reg, nil, true) }},
 		{"References", func(reg prometheus.Registerer) { references.RegisterMetrics(reg) }},
 		{"Imports", importer.RegisterMetrics},
 	} {

@@ -128,9 +128,6 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	}
 	r.reports = install.NewReports(o.Reporter, local.GetEventRecorder(controllerName))
 	r.workloads = newWorkloads(r)
-	if o.Registerer != nil {
-		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)
-	}
 	var err error
 	if r.definitions, err = definition.NewKeeper(o.RequestTimeout); err != nil {
 		return nil, err
@@ -142,6 +139,9 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	}
 	if r.rollup, err = rollup.Setup(local, o.Fleet, o.Sources, o.Clock, o.SkipNameValidation); err != nil {
 		return nil, err
+	}
+	if o.Registerer != nil {
+		r.metrics = NewMetrics(o.Registerer, r.rollup, o.MetricsPerApplication)
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
 		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,

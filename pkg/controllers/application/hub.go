@@ -17,18 +17,14 @@ func (r *reconciler) observe(w *workload.Cluster, key record.ApplicationKey, app
 	record.Share(&w.Texts, &s.ApplicationType, &s.Version, &s.Message)
 	r.ifCurrent(w, func() {
 		if w.Has(key, app.UID) {
-			r.metrics.application(w.Name, key, s)
 			r.rollup.Observe(w.Name, key, s)
 		}
 	})
 }
 
-// forget removes a deleted Application from the metrics and the hub's report.
+// forget removes a deleted Application from the hub's report.
 func (r *reconciler) forget(w *workload.Cluster, key record.ApplicationKey) {
-	r.ifCurrent(w, func() {
-		r.metrics.forget(w.Name, key)
-		r.rollup.Forget(w.Name, key)
-	})
+	r.ifCurrent(w, func() { r.rollup.Forget(w.Name, key) })
 }
 
 // forgetDeleted forgets a deleted Application. Its objects are left to the garbage collector.

@@ -4,14 +4,15 @@
 package application
 
 import (
+	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
@@ -30,50 +31,20 @@ const (
 	stateInstalled = "installed"
 )
 
-// seriesPerCluster bounds how many Applications of a cluster have their own series, if these are enabled.
+// seriesPerCluster bounds how many Applications of a cluster have their own series, if these are enabled: its owner
+// decides how many exist.
 const seriesPerCluster = 500
 
-// Metrics publishes the health of Applications in total and, if enabled, of each Application.
-//
-// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. At most
-// seriesPerCluster Applications of a cluster have their own series, since its owner decides how many exist. A nil
-// *Metrics publishes nothing.
+// Metrics counts writes. A nil *Metrics counts none.
 type Metrics struct {
-	applications *prometheus.GaugeVec
-	components   *prometheus.GaugeVec
-	writes       *prometheus.CounterVec
-
-	// each is nil unless series per Application are enabled.
-	each *applicationSeries
-
-	mu sync.Mutex
-	// clusters has the values last published for each Application.
-	clusters map[mcr.ClusterName]map[record.ApplicationKey]counted
+	writes *prometheus.CounterVec
 }
 
-// counted holds the values last published for an Application.
-type counted struct {
-	health            appsv1alpha1.Health
-	wanted, installed int32
-}
-
-// NewMetrics registers the metrics of this package; perApplication adds series for each Application. It panics if they
-// are already registered.
-func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
+// NewMetrics registers the metrics of this package: the health of the collected Applications in total, and writes.
+// perApplication adds series for each Application. It panics if they are already registered.
+func NewMetrics(reg prometheus.Registerer, c *rollup.Collector, perApplication bool) *Metrics {
+	registerTotals(reg, c)
 	m := &Metrics{
-		applications: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_applications",
-			Help:       "Applications of a workload cluster in each state, including 0 for states that none is in. Absent if the cluster has none.",
-			PerCluster: true,
-			Labels:     []metric.Label{healthLabel()},
-			See:        "application.md",
-		}),
-		components: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_application_components",
-			Help:       "Components that the Applications of a workload cluster name, and those of them that are installed.",
-			PerCluster: true,
-			Labels:     []metric.Label{{Name: "state", Values: stateWanted + " (named), " + stateInstalled + " (existing)"}},
-		}),
 		writes: metric.NewCounter(reg, metric.Definition{
 			Name: "masthead_application_writes_total",
 			Help: "Writes to a workload cluster because of its Applications. Many mean that another client there reverts them " +
@@ -83,10 +54,9 @@ func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 				Name: "write", Values: writeStatus + ", " + writeOwner + ", " + writeHealthCheck + " (Pods), " + writeDefinition,
 			}},
 		}),
-		clusters: map[mcr.ClusterName]map[record.ApplicationKey]counted{},
 	}
 	if perApplication {
-		m.each = newApplicationSeries(reg)
+		registerEach(reg, c)
 	}
 	return m
 }
@@ -98,100 +68,108 @@ func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 	}
 }
 
-// application records the current health of an Application.
-func (m *Metrics) application(cluster mcr.ClusterName, key record.ApplicationKey, s rollup.Summary) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := counted{health: knownHealth(s.Health), wanted: s.Wanted, installed: s.Installed}
-	known := m.clusters[cluster]
-	if known == nil {
-		known = map[record.ApplicationKey]counted{}
-		m.clusters[cluster] = known
-		for _, h := range healthStates() {
-			m.applications.WithLabelValues(metric.ClusterValues(cluster, string(h))...).Set(0)
-		}
-	}
-	before, counted := known[key]
-	if counted {
-		m.add(cluster, before, -1)
-	}
-	known[key] = now
-	m.add(cluster, now, 1)
-	m.each.set(cluster, key, s.Ready, now)
-}
-
-// forget deletes the series of an Application.
-func (m *Metrics) forget(cluster mcr.ClusterName, key record.ApplicationKey) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, counted := m.clusters[cluster][key]
-	if !counted {
-		return
-	}
-	m.each.forget(cluster, key)
-	delete(m.clusters[cluster], key)
-	if len(m.clusters[cluster]) == 0 {
-		delete(m.clusters, cluster)
-		m.deleteCounts(cluster)
-		return
-	}
-	m.add(cluster, before, -1)
-}
-
-// forgetCluster deletes every series of a cluster.
+// forgetCluster deletes the series of a cluster.
 func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
-	if m == nil {
-		return
+	if m != nil {
+		m.writes.DeletePartialMatch(metric.ClusterLabels(cluster))
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.each.forgetCluster(cluster)
-	delete(m.clusters, cluster)
-	m.deleteCounts(cluster)
-	m.writes.DeletePartialMatch(metric.ClusterLabels(cluster))
 }
 
-func (m *Metrics) deleteCounts(cluster mcr.ClusterName) {
-	labels := metric.ClusterLabels(cluster)
-	m.applications.DeletePartialMatch(labels)
-	m.components.DeletePartialMatch(labels)
+// registerTotals publishes the totals of each cluster.
+func registerTotals(reg prometheus.Registerer, c *rollup.Collector) {
+	metric.RegisterGauges(reg, metric.Definition{
+		Name:       "masthead_applications",
+		Help:       "Applications of a workload cluster in each state, including 0 for states that none is in. Absent if the cluster has none.",
+		PerCluster: true,
+		Labels:     []metric.Label{healthLabel()},
+		See:        "application.md",
+	}, func(emit func(float64, ...string)) {
+		c.Each(func(cluster mcr.ClusterName, applications rollup.Applications) {
+			n := applications.Totals().Applications
+			for health, n := range map[appsv1alpha1.Health]int32{
+				appsv1alpha1.HealthHealthy: n.Healthy, appsv1alpha1.HealthSuspended: n.Suspended,
+				appsv1alpha1.HealthProgressing: n.Progressing, appsv1alpha1.HealthUnknown: n.Unknown,
+				appsv1alpha1.HealthMissing: n.Missing, appsv1alpha1.HealthDegraded: n.Degraded,
+			} {
+				emit(float64(n), metric.ClusterValues(cluster, string(health))...)
+			}
+		})
+	})
+	metric.RegisterGauges(reg, metric.Definition{
+		Name:       "masthead_application_components",
+		Help:       "Components that the Applications of a workload cluster name, and those of them that are installed.",
+		PerCluster: true,
+		Labels:     []metric.Label{{Name: "state", Values: stateWanted + " (named), " + stateInstalled + " (existing)"}},
+	}, func(emit func(float64, ...string)) {
+		c.Each(func(cluster mcr.ClusterName, applications rollup.Applications) {
+			n := applications.Totals().Components
+			emit(float64(n.Wanted), metric.ClusterValues(cluster, stateWanted)...)
+			emit(float64(n.Installed), metric.ClusterValues(cluster, stateInstalled)...)
+		})
+	})
 }
 
-func (m *Metrics) add(cluster mcr.ClusterName, c counted, sign float64) {
-	m.applications.WithLabelValues(metric.ClusterValues(cluster, string(c.health))...).Add(sign)
-	m.components.WithLabelValues(metric.ClusterValues(cluster, stateWanted)...).Add(sign * float64(c.wanted))
-	m.components.WithLabelValues(metric.ClusterValues(cluster, stateInstalled)...).Add(sign * float64(c.installed))
+// registerEach publishes the series of individual Applications.
+func registerEach(reg prometheus.Registerer, c *rollup.Collector) {
+	const only = " Only with --application-metrics=PerApplication."
+	each := func(name, help string, values func(a rollup.Application, emit func(float64, ...string)), labels ...metric.Label) {
+		metric.RegisterGauges(reg, metric.Definition{
+			Name: name, Help: help + only, PerCluster: true,
+			// Not "namespace" and "name": the scraped target's label "namespace" would hide one of the metric.
+			Labels: append([]metric.Label{
+				{Name: "application_namespace", Values: "the namespace of the Application"},
+				{Name: "application_name", Values: "the name of the Application"},
+			}, labels...),
+		}, func(emit func(float64, ...string)) {
+			c.Each(func(cluster mcr.ClusterName, applications rollup.Applications) {
+				for _, a := range applications.First(seriesPerCluster) {
+					values(a, func(value float64, more ...string) {
+						emit(value, append(metric.ClusterValues(cluster, a.Namespace, a.Name), more...)...)
+					})
+				}
+			})
+		})
+	}
+	each("masthead_application_health", "1 for the current state of an Application, no series for the others.",
+		func(a rollup.Application, emit func(float64, ...string)) {
+			if bounds.HealthRank(a.Health) < 0 {
+				a.Health = appsv1alpha1.HealthUnknown // It bounds the label.
+			}
+			emit(1, string(a.Health))
+		}, healthLabel())
+	each("masthead_application_ready", "1 if the health check of an Application is ready, 0 if not. Absent if that is unknown.",
+		func(a rollup.Application, emit func(float64, ...string)) {
+			switch a.Ready {
+			case corev1.ConditionTrue:
+				emit(1)
+			case corev1.ConditionFalse:
+				emit(0)
+			case corev1.ConditionUnknown:
+			}
+		})
+	each("masthead_application_components_wanted", "Components that an Application names.",
+		func(a rollup.Application, emit func(float64, ...string)) { emit(float64(a.Wanted)) })
+	each("masthead_application_components_installed", "Components of an Application that are installed.",
+		func(a rollup.Application, emit func(float64, ...string)) { emit(float64(a.Installed)) })
+	metric.RegisterGauges(reg, metric.Definition{
+		Name: "masthead_applications_without_series",
+		Help: fmt.Sprintf("Applications that have no series of their own, because %d others of their cluster have them.%s",
+			seriesPerCluster, only),
+		PerCluster: true,
+	}, func(emit func(float64, ...string)) {
+		c.Each(func(cluster mcr.ClusterName, applications rollup.Applications) {
+			if n := len(applications) - seriesPerCluster; n > 0 {
+				emit(float64(n), metric.ClusterValues(cluster)...)
+			}
+		})
+	})
 }
 
 // healthLabel is the label with the health of an Application.
 func healthLabel() metric.Label {
-	states := make([]string, 0, len(healthStates()))
-	for _, h := range healthStates() {
+	var states []string
+	for _, h := range bounds.HealthStates() {
 		states = append(states, string(h))
 	}
 	return metric.Label{Name: "health", Values: strings.Join(states, ", ")}
-}
-
-// healthStates are the possible health states of an Application.
-func healthStates() []appsv1alpha1.Health {
-	return []appsv1alpha1.Health{
-		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
-		appsv1alpha1.HealthUnknown, appsv1alpha1.HealthMissing, appsv1alpha1.HealthDegraded,
-	}
-}
-
-// knownHealth bounds the label health: any other value becomes Unknown.
-func knownHealth(health appsv1alpha1.Health) appsv1alpha1.Health {
-	for _, h := range healthStates() {
-		if h == health {
-			return h
-		}
-	}
-	return appsv1alpha1.HealthUnknown
 }

@@ -26,10 +26,13 @@ const (
 // Count converts a number for a status.
 func Count(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.
 
-// HealthRank orders the values of Health from best to worst. It is negative for any other value.
-func HealthRank(h appsv1alpha1.Health) int {
-	return slices.Index([]appsv1alpha1.Health{
+// HealthStates are the values of Health from best to worst.
+func HealthStates() []appsv1alpha1.Health {
+	return []appsv1alpha1.Health{
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
 		appsv1alpha1.HealthUnknown, appsv1alpha1.HealthMissing, appsv1alpha1.HealthDegraded,
-	}, h)
+	}
 }
+
+// HealthRank orders the values of Health from best to worst. It is negative for any other value.
+func HealthRank(h appsv1alpha1.Health) int { return slices.Index(HealthStates(), h) }

@@ -38,8 +38,8 @@ func reportStatus(
 	meta.SetStatusCondition(&status.Conditions, current)
 
 	if current.Status == metav1.ConditionTrue {
-		status.Applications, status.Components = v.totals.applications, v.totals.components
-		status.Worst, status.Truncated = v.totals.worst, v.totals.more
+		status.Applications, status.Components = v.totals.Applications, v.totals.Components
+		status.Worst, status.Truncated = v.worst, v.more
 		status.Message = worstMessage(status.Worst)
 		return status, 0
 	}
@@ -98,7 +98,7 @@ func lastKnown(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *
 	switch {
 	case v.complete:
 		// The cluster is engaged, but does not answer.
-		return &fleetv1alpha1.LastKnownApplications{Applications: v.totals.applications, Components: v.totals.components}
+		return &v.totals
 	case v.lastKnown != nil:
 		return v.lastKnown
 	case before != nil && before.Status == metav1.ConditionTrue:

@@ -5,6 +5,7 @@ package rollup
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// Collector collects the state of every cluster's Applications for the hub. Its methods never block, and their cost
-// does not depend on the number of Applications. Totals are computed on write, at most once a second per cluster.
+// Collector collects the state of every cluster's Applications for the hub. Its methods never block, and the cost of
+// recording does not depend on the number of Applications. Totals are computed on write, at most once a second per
+// cluster, and on scrape.
 type Collector struct {
 	clock clock.PassiveClock
 
@@ -44,7 +46,7 @@ type rolledUp struct {
 	round        uint64
 
 	// lastKnown is the state when it was last complete.
-	lastKnown *fleetv1alpha1.LastKnownApplications
+	lastKnown *Totals
 }
 
 type roundSummary struct {
@@ -53,7 +55,8 @@ type roundSummary struct {
 	round uint64
 }
 
-func newRollup(c clock.PassiveClock) *Collector {
+// NewCollector returns an empty Collector.
+func NewCollector(c clock.PassiveClock) *Collector {
 	return &Collector{clock: c, clusters: map[mcr.ClusterName]*rolledUp{}}
 }
 
@@ -162,11 +165,11 @@ func (r *Collector) Synced(cluster mcr.ClusterName) {
 func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Error) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
+		c.keep()
+		clear(c.applications) // Also what a late reconcile observed.
 		if c.engaged && c.blocked != nil && *c.blocked == why {
 			return false
 		}
-		c.keep()
-		clear(c.applications)
 		c.engaged, c.complete, c.reached, c.blocked = true, false, true, &why
 		c.round++
 		return true
@@ -202,11 +205,19 @@ func (r *Collector) replaced(cluster mcr.ClusterName) {
 	}
 }
 
+// list returns a copy of the Applications.
+func (c *rolledUp) list() Applications {
+	list := make(Applications, 0, len(c.applications))
+	for key, s := range c.applications {
+		list = append(list, Application{key, s.Summary})
+	}
+	return list
+}
+
 // keep saves the current state before it may become outdated.
 func (c *rolledUp) keep() {
 	if c.complete {
-		t := sumTotals(c.applications)
-		c.lastKnown = &fleetv1alpha1.LastKnownApplications{Applications: t.applications, Components: t.components}
+		c.lastKnown = new(c.list().Totals())
 	}
 }
 
@@ -215,10 +226,13 @@ type rollupView struct {
 	engaged, complete, reached bool
 	since                      time.Time
 	blocked                    *condition.Error
-	lastKnown                  *fleetv1alpha1.LastKnownApplications
+	lastKnown                  *Totals
 
-	// totals cover all Applications, if the view is complete.
-	totals totals
+	// totals cover all Applications, if the view is complete, and worst has the worst of them; more reports whether there
+	// are more.
+	totals Totals
+	worst  []fleetv1alpha1.WorstApplication
+	more   bool
 }
 
 // view returns the state of a cluster. It notes when the cluster is connected.
@@ -235,7 +249,28 @@ func (r *Collector) view(cluster mcr.ClusterName, connected bool) rollupView {
 		lastKnown: c.lastKnown.DeepCopy(),
 	}
 	if c.complete {
-		v.totals = sumTotals(c.applications)
+		list := c.list()
+		v.totals = list.Totals()
+		v.worst, v.more = list.worst()
 	}
 	return v
+}
+
+// Each calls fn with a copy of the Applications of each cluster that has any. It holds the lock only while it copies
+// those of one cluster.
+func (r *Collector) Each(fn func(cluster mcr.ClusterName, applications Applications)) {
+	r.mu.Lock()
+	names := slices.Collect(maps.Keys(r.clusters))
+	r.mu.Unlock()
+	for _, name := range names {
+		r.mu.Lock()
+		var applications Applications
+		if c, known := r.clusters[name]; known {
+			applications = c.list()
+		}
+		r.mu.Unlock()
+		if len(applications) > 0 {
+			fn(name, applications)
+		}
+	}
 }

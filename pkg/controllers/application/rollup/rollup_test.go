@@ -6,6 +6,7 @@ package rollup
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func sum(h appsv1alpha1.Health) Summary {
 // call.
 func countingRollup() (*Collector, *testingclock.FakePassiveClock, func() int) {
 	clock := testingclock.NewFakePassiveClock(statusTime(0).Time)
-	r := newRollup(clock)
+	r := NewCollector(clock)
 	woken := 0
 	r.onChange(func(mcr.ClusterName) { woken++ })
 	return r, clock, func() int { n := woken; woken = 0; return n }
@@ -102,8 +103,27 @@ func TestRollupForgetsWhatANewInstanceDoesNotShow(t *testing.T) {
 		t.Error("the new instance has not shown everything yet")
 	}
 	r.Synced(reported)
-	if got := r.view(reported, true).totals.applications.Total; got != 1 {
+	if got := r.view(reported, true).totals.Applications.Total; got != 1 {
 		t.Errorf("want 1 Application, got %d", got)
+	}
+}
+
+// A scrape may take as long as its client likes to read it: meanwhile, the Applications can change.
+func TestEachDoesNotHoldTheLock(t *testing.T) {
+	r, _, _ := countingRollup()
+	r.Engaged("capi/fleet/empty")
+	r.Engaged(reported)
+	r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy))
+	var got []mcr.ClusterName
+	r.Each(func(cluster mcr.ClusterName, applications Applications) {
+		r.Observe(cluster, named("b"), sum(appsv1alpha1.HealthHealthy))
+		if n := applications.Totals().Applications.Total; n != 1 {
+			t.Errorf("want the 1 Application of the copy, got %d", n)
+		}
+		got = append(got, cluster)
+	})
+	if want := []mcr.ClusterName{reported}; !slices.Equal(got, want) {
+		t.Errorf("want each cluster that has Applications, %v, got %v", want, got)
 	}
 }
 
@@ -121,9 +141,9 @@ func TestPatienceBeginsWithTheConnection(t *testing.T) {
 }
 
 func TestTotals(t *testing.T) {
-	applications := map[types.NamespacedName]roundSummary{}
+	var applications Applications
 	add := func(namespace, name string, s Summary) {
-		applications[types.NamespacedName{Namespace: namespace, Name: name}] = roundSummary{Summary: s}
+		applications = append(applications, Application{types.NamespacedName{Namespace: namespace, Name: name}, s})
 	}
 	ready := func(s Summary, status corev1.ConditionStatus) Summary { s.Ready = status; return s }
 	add("shop", "fine", ready(sum(appsv1alpha1.HealthHealthy), corev1.ConditionTrue))
@@ -135,34 +155,35 @@ func TestTotals(t *testing.T) {
 	add("shop", "gone", sum(appsv1alpha1.HealthMissing))
 	add("shop", "empty", Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown})
 
-	got := sumTotals(applications)
+	got := applications.Totals()
 	want := fleetv1alpha1.ApplicationCounts{
 		Total: 8, Healthy: 2, Suspended: 1, Progressing: 1, Unknown: 1, Missing: 1, Degraded: 2, Ready: 1, NotReady: 1, Installed: 2,
 	}
-	if diff := cmp.Diff(want, got.applications); diff != "" {
+	if diff := cmp.Diff(want, got.Applications); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(fleetv1alpha1.ComponentTotals{Wanted: 21, Installed: 16}, got.components); diff != "" {
+	if diff := cmp.Diff(fleetv1alpha1.ComponentTotals{Wanted: 21, Installed: 16}, got.Components); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	var order []string
-	for _, w := range got.worst {
+	worst, more := applications.worst()
+	for _, w := range worst {
 		order = append(order, w.Namespace+"/"+w.Name)
 	}
-	if diff := cmp.Diff([]string{"a/broken", "b/broken", "shop/gone", "shop/empty", "shop/coming", "shop/paused", "shop/unready"}, order); diff != "" || got.more {
+	if diff := cmp.Diff([]string{"a/broken", "b/broken", "shop/gone", "shop/empty", "shop/coming", "shop/paused", "shop/unready"}, order); diff != "" || more {
 		t.Errorf("The worst first, and then by name; -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(fleetv1alpha1.WorstApplication{
 		Namespace: "a", Name: "broken", Type: "WordPress", Version: "4.8", Health: "Degraded", Ready: "Unknown", Installed: "2/3", Message: "It is Degraded.",
-	}, got.worst[0]); diff != "" {
+	}, worst[0]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
 	for i := range 20 {
 		add("many", fmt.Sprintf("x%02d", i), sum(appsv1alpha1.HealthDegraded))
 	}
-	if got := sumTotals(applications); len(got.worst) != fleetv1alpha1.MaxWorstApplications || !got.more {
-		t.Errorf("want 10 of many, got %d, more: %t", len(got.worst), got.more)
+	if worst, more = applications.worst(); len(worst) != fleetv1alpha1.MaxWorstApplications || !more {
+		t.Errorf("want 10 of many, got %d, more: %t", len(worst), more)
 	}
 	if got := saturated(math.MaxInt64); got != math.MaxInt32 {
 		t.Errorf("numbers stop at what they can be, got %d", got)
@@ -182,7 +203,7 @@ func TestReportStatus(t *testing.T) {
 	known := &fleetv1alpha1.LastKnownApplications{Applications: counts, Components: components}
 	complete := rollupView{
 		engaged: true, complete: true, reached: true, since: before.Time,
-		totals: totals{applications: counts, components: components, worst: worst, more: true},
+		totals: *known, worst: worst, more: true,
 	}
 	current := fleetv1alpha1.ApplicationReportStatus{
 		Applications: counts, Components: components, Worst: worst, Truncated: true, Message: "shop/a: It is broken.",
@@ -328,7 +349,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	r.Offer(reported, named("observed"), sum(appsv1alpha1.HealthHealthy))
 	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
 	r.Synced(reported)
-	if got := r.view(reported, true).totals.applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
+	if got := r.view(reported, true).totals.Applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
 		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
 	}
 	// A watch that was refused for a while begins again.
@@ -338,7 +359,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	}
 	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
 	r.Synced(reported)
-	if got := r.view(reported, true).totals.applications.Total; got != 1 {
+	if got := r.view(reported, true).totals.Applications.Total; got != 1 {
 		t.Errorf("want 1 Application, got %d", got)
 	}
 }

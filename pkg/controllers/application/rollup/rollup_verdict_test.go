@@ -22,7 +22,7 @@ func TestVerdictsOnApplicationReports(t *testing.T) {
 	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: fleetv1alpha1.ReasonDialError}
 	complete := rollupView{engaged: true, complete: true, reached: true}
 	broken := complete
-	broken.totals.applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}
+	broken.totals.Applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}
 	blocked := func(reason string) rollupView {
 		return rollupView{engaged: true, reached: true, blocked: &condition.Error{Reason: reason, Message: "It is so."}}
 	}

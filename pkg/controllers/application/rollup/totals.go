@@ -19,43 +19,62 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// totals are sums over Applications.
-type totals struct {
-	applications fleetv1alpha1.ApplicationCounts
-	components   fleetv1alpha1.ComponentTotals
+// Totals are sums over Applications.
+type Totals = fleetv1alpha1.LastKnownApplications
 
-	// worst are the Applications that are not healthy or not ready, worst first, up to a report's limit; more reports
-	// whether there are more.
-	worst []fleetv1alpha1.WorstApplication
-	more  bool
+// Applications are the observed Applications of a cluster, in no particular order.
+type Applications []Application
+
+// An Application is the observed state of one Application.
+type Application struct {
+	types.NamespacedName
+	Summary
 }
 
-// sumTotals sums up Applications.
-func sumTotals(applications map[types.NamespacedName]roundSummary) totals {
-	var t totals
+// Totals sums up Applications.
+func (a Applications) Totals() Totals {
+	t := Totals{Applications: fleetv1alpha1.ApplicationCounts{Total: bounds.Count(len(a))}}
 	var wanted, installed int64
-	var unhealthy []unhealthyApplication
-	t.applications.Total = bounds.Count(len(applications))
-	for key, s := range applications {
-		count(&t.applications, s.Summary)
+	for i := range a {
+		s := &a[i].Summary
+		count(&t.Applications, s)
 		wanted, installed = wanted+int64(s.Wanted), installed+int64(s.Installed)
-		if s.Health != appsv1alpha1.HealthHealthy || s.Ready == corev1.ConditionFalse {
-			unhealthy = append(unhealthy, unhealthyApplication{key, s.Summary})
-		}
 	}
-	t.components.Wanted, t.components.Installed = saturated(wanted), saturated(installed)
-	slices.SortFunc(unhealthy, func(a, b unhealthyApplication) int {
-		return cmp.Or(cmp.Compare(bounds.HealthRank(b.Health), bounds.HealthRank(a.Health)),
-			cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
-	})
-	t.more = len(unhealthy) > fleetv1alpha1.MaxWorstApplications
-	for _, u := range unhealthy[:min(len(unhealthy), fleetv1alpha1.MaxWorstApplications)] {
-		t.worst = append(t.worst, u.report())
-	}
+	t.Components.Wanted, t.Components.Installed = saturated(wanted), saturated(installed)
 	return t
 }
 
-func count(c *fleetv1alpha1.ApplicationCounts, s Summary) {
+// First returns the first Applications by name, up to a limit. It may reorder them.
+func (a Applications) First(limit int) Applications {
+	if len(a) > limit {
+		slices.SortFunc(a, compareNames)
+	}
+	return a[:min(len(a), limit)]
+}
+
+// worst returns the Applications that are not healthy or not ready, worst first, up to a report's limit, and whether
+// there are more.
+func (a Applications) worst() (worst []fleetv1alpha1.WorstApplication, more bool) {
+	var unhealthy Applications
+	for i := range a {
+		if a[i].Health != appsv1alpha1.HealthHealthy || a[i].Ready == corev1.ConditionFalse {
+			unhealthy = append(unhealthy, a[i])
+		}
+	}
+	slices.SortFunc(unhealthy, func(a, b Application) int {
+		return cmp.Or(cmp.Compare(bounds.HealthRank(b.Health), bounds.HealthRank(a.Health)), compareNames(a, b))
+	})
+	for _, u := range unhealthy[:min(len(unhealthy), fleetv1alpha1.MaxWorstApplications)] {
+		worst = append(worst, u.report())
+	}
+	return worst, len(unhealthy) > len(worst)
+}
+
+func compareNames(a, b Application) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+func count(c *fleetv1alpha1.ApplicationCounts, s *Summary) {
 	switch s.Health {
 	case appsv1alpha1.HealthHealthy:
 		c.Healthy++
@@ -84,19 +103,13 @@ func count(c *fleetv1alpha1.ApplicationCounts, s Summary) {
 	}
 }
 
-// unhealthyApplication is an Application that is not healthy.
-type unhealthyApplication struct {
-	key types.NamespacedName
-	Summary
-}
-
-func (u unhealthyApplication) report() fleetv1alpha1.WorstApplication {
+func (a Application) report() fleetv1alpha1.WorstApplication {
 	return fleetv1alpha1.WorstApplication{
-		Namespace: u.key.Namespace, Name: u.key.Name,
-		Type: u.ApplicationType, Version: u.Version,
-		Health: string(u.Health), Ready: metav1.ConditionStatus(u.Ready),
-		Installed: fmt.Sprintf("%d/%d", u.Installed, u.Wanted),
-		Message:   condition.Text(u.Message, bounds.SummaryMessage),
+		Namespace: a.Namespace, Name: a.Name,
+		Type: a.ApplicationType, Version: a.Version,
+		Health: string(a.Health), Ready: metav1.ConditionStatus(a.Ready),
+		Installed: fmt.Sprintf("%d/%d", a.Installed, a.Wanted),
+		Message:   condition.Text(a.Message, bounds.SummaryMessage),
 	}
 }
 

@@ -63,7 +63,7 @@ type rollupWriter struct {
 // sources no report is ever removed.
 func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.EnrolmentGetter, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
 	w := &rollupWriter{
-		hub: mgr.GetClient(), fleet: fleet, sources: connection.NewEnrolmentGetters(sources), rollup: newRollup(c), clock: c,
+		hub: mgr.GetClient(), fleet: fleet, sources: connection.NewEnrolmentGetters(sources), rollup: NewCollector(c), clock: c,
 		own: ownWrites{last: map[mcr.ClusterName]ownWrite{}},
 	}
 	ctrl, err := controller.NewTyped(rollupName, mgr, controller.TypedOptions[rollupRequest]{
