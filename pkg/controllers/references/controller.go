@@ -88,7 +88,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	}
 	r.workloads = newWorkloads(r)
 	if o.Registerer != nil {
-		registerKinds(o.Registerer, r)
+		registerGauges(o.Registerer, r)
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
 		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,

@@ -21,8 +21,13 @@ const hubLists = 8
 
 func newWorkloads(r *reconciler) *workloads {
 	return multicluster.NewInstances(multicluster.InstancesOptions[Request, *workload]{
-		What:    "references",
-		New:     r.newWorkload,
+		What: "references",
+		New:  r.newWorkload,
+		Added: func(_ mcr.ClusterName, w, before *workload, replaced bool) {
+			if replaced {
+				w.inherit(before)
+			}
+		},
 		Removed: r.metrics.forgetCluster,
 		Queued:  (*workload).enqueue,
 	})

@@ -4,74 +4,24 @@
 package references
 
 import (
-	"sync"
-
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics of the controller. A nil Metrics publishes nothing.
+// Metrics counts filled-in fields. A nil Metrics counts none.
 type Metrics struct {
-	objects *prometheus.GaugeVec
-	fields  *prometheus.CounterVec
-
-	mu      sync.Mutex
-	reasons map[mcr.ClusterName]map[objectKey]string
+	fields *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		objects: metric.NewGauge(registerer, metric.Definition{
-			Name:       "masthead_references_objects",
-			Help:       "Objects with references, of a workload cluster or of the hub, by the reason of their condition ReferencesResolved.",
-			PerCluster: true,
-			Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
-			See:        "references.md",
-		}),
-		fields: metric.NewCounter(registerer, metric.Definition{
-			Name:       "masthead_references_filled_fields_total",
-			Help:       "Fields that references filled in.",
-			PerCluster: true,
-		}),
-		reasons: map[mcr.ClusterName]map[objectKey]string{},
-	}
-	return m
-}
-
-// object records the reason of an object.
-func (m *Metrics) object(req Request, reason string) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leave(req)
-	if m.reasons[req.ClusterName] == nil {
-		m.reasons[req.ClusterName] = map[objectKey]string{}
-	}
-	m.reasons[req.ClusterName][keyOfRequest(req)] = reason
-	m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, reason)...).Inc()
-}
-
-// leave removes an object from the counts. The caller holds mu.
-func (m *Metrics) leave(req Request) {
-	if before := m.reasons[req.ClusterName][keyOfRequest(req)]; before != "" {
-		m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, before)...).Dec()
-		delete(m.reasons[req.ClusterName], keyOfRequest(req))
-	}
-}
-
-// forget records that an object is gone, or has no references.
-func (m *Metrics) forget(req Request) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leave(req)
+	return &Metrics{fields: metric.NewCounter(registerer, metric.Definition{
+		Name:       "masthead_references_filled_fields_total",
+		Help:       "Fields that references filled in.",
+		PerCluster: true,
+	})}
 }
 
 // filled counts filled-in fields.
@@ -83,13 +33,46 @@ func (m *Metrics) filled(cluster mcr.ClusterName, fields int) {
 
 // forgetCluster deletes the series of a cluster.
 func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
-	if m == nil {
-		return
+	if m != nil {
+		m.fields.DeletePartialMatch(metric.ClusterLabels(cluster))
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.reasons, cluster)
-	labels := metric.ClusterLabels(cluster)
-	m.objects.DeletePartialMatch(labels)
-	m.fields.DeletePartialMatch(labels)
+}
+
+// registerGauges publishes the objects with references, and the kinds that declare them: if one cannot be watched, no
+// object reports that its references are not resolved. They are counted on collection.
+func registerGauges(reg prometheus.Registerer, r *reconciler) {
+	each := func(counts func(*workload) map[string]int) func(func(float64, ...string)) {
+		return func(emit func(float64, ...string)) {
+			all := r.workloads.All()
+			if hub := r.hub.Load(); hub != nil {
+				all = append(all, hub)
+			}
+			for _, w := range all {
+				for value, n := range counts(w) {
+					emit(float64(n), metric.ClusterValues(w.name, value)...)
+				}
+			}
+		}
+	}
+	metric.RegisterGauges(reg, metric.Definition{
+		Name:       "masthead_references_objects",
+		Help:       "Objects with references, of a workload cluster or of the hub, by the reason of their condition ReferencesResolved.",
+		PerCluster: true,
+		Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
+		See:        "references.md",
+	}, each((*workload).reasons))
+	metric.RegisterGauges(reg, metric.Definition{
+		Name: "masthead_references_kinds",
+		Help: "Kinds of a workload cluster, or of the hub, that declare references, by the state of their watch. Objects of a kind " +
+			"that is not Synced do not report that their references are not resolved.",
+		PerCluster: true,
+		Labels:     []metric.Label{{Name: "state", Values: "the state of the watch, or " + stateLeftOut}},
+		See:        "references.md#when-nothing-happens",
+	}, each((*workload).states))
+}
+
+// RegisterMetrics registers the metrics of this package without any data, for the reference documentation.
+func RegisterMetrics(reg prometheus.Registerer) {
+	registerGauges(reg, nil)
+	NewMetrics(reg)
 }

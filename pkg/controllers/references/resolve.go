@@ -68,13 +68,12 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 	s, err := w.newScope(req)
 	switch {
 	case apierrors.IsNotFound(err):
-		r.forget(w, req)
+		w.forget(req)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return condition.Result(err)
 	case s.settled:
 		_, _ = w.depend(req, 0, nil)
-		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, commonv1alpha1.ReasonResolved) })
 		r.emitChange(s, commonv1alpha1.ReasonResolved, newCondition(0, outcome{}))
 		return reconcile.Result{}, nil
 	}
@@ -85,13 +84,6 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		return r.report(ctx, s, s.obj, outcome{failed: failed, watched: true})
 	}
 	return r.resolve(ctx, s, refs)
-}
-
-// forget drops an object that is gone, or no longer managed.
-func (r *reconciler) forget(w *workload, req Request) {
-	if w.forget(req) {
-		r.metrics.forget(req)
-	}
 }
 
 // resolve finds the values of an object's references, writes them, and reports the outcome.

@@ -27,7 +27,6 @@ import (
 // while the API server refuses the condition, for example because of an admission policy of the cluster's owner.
 func (r *reconciler) report(ctx context.Context, s *scope, obj *unstructured.Unstructured, o outcome) (reconcile.Result, error) {
 	c := newCondition(obj.GetGeneration(), o)
-	r.whileLookedAfter(s.workload, s.req.Kind, func() { r.metrics.object(s.req, c.Reason) })
 	shown, _ := condition.Find(obj, commonv1alpha1.ConditionReferencesResolved)
 	// Before the condition, which may fail: what is recorded keeps two objects of a cycle from waking each other up.
 	r.emitChange(s, shown.Reason, c)

@@ -129,6 +129,15 @@ func (w *workload) changed(e kindwatch.Event) {
 		// It can only be logged: the affected objects are unknown.
 		_, why := w.watcher.State(e.Kind)
 		w.log.Info("The references of a kind are not resolved", "kind", e.Kind.String(), "state", e.State, "message", why)
+		return
+	}
+	// Some of what the replaced instance reported may be gone.
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.reported {
+		if key.GroupKind == e.Kind.GroupKind() {
+			w.queue.Add(w.request(e.Kind, key.NamespacedName))
+		}
 	}
 }
 
@@ -150,10 +159,9 @@ func (w *workload) lookAfter(defined []*declared, tenancy references.Tenancy) {
 	w.declared, w.marks, w.tenancy, w.leftOut = byKind, marked, tenancy, leftOut
 	var orphaned []Request
 	for key := range w.reported {
-		for kind := range before {
-			if byKind[kind] == nil && kind.GroupKind() == key.GroupKind {
-				orphaned = append(orphaned, w.request(kind, key.NamespacedName))
-			}
+		// No version is managed. The object may have been reported by the instance that this one replaces.
+		if kind := (kindwatch.Kind{GroupVersionKind: key.WithVersion("")}); !w.isOfAnotherVersion(kind) {
+			orphaned = append(orphaned, w.request(kind, key.NamespacedName))
 		}
 	}
 	w.mu.Unlock()
@@ -245,6 +253,28 @@ func (w *workload) states() map[string]int {
 		out[stateLeftOut] = leftOut
 	}
 	return out
+}
+
+// reasons counts the objects with references by the reported reason.
+func (w *workload) reasons() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]int{}
+	for _, reason := range w.reported {
+		out[reason]++
+	}
+	return out
+}
+
+// inherit takes over what the replaced instance reported, until it is known again: otherwise objects would be missing
+// from the metrics, and alerts would start over.
+func (w *workload) inherit(before *workload) {
+	before.mu.Lock()
+	reported := maps.Clone(before.reported)
+	before.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reported = reported
 }
 
 // marks are the kinds with fields that are marked for Secret data. They are replaced, and never changed.
@@ -384,16 +414,14 @@ func (w *workload) noteReason(req Request, reason string) (before string) {
 	return before
 }
 
-// forget drops an object, and returns whether nothing of it is left.
-func (w *workload) forget(req Request) bool {
+// forget drops an object that is gone, or no longer managed.
+func (w *workload) forget(req Request) {
 	_, _ = w.depend(req, 0, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isOfAnotherVersion(req.Kind) {
-		return false
+	if !w.isOfAnotherVersion(req.Kind) {
+		delete(w.reported, keyOfRequest(req))
 	}
-	delete(w.reported, keyOfRequest(req))
-	return true
 }
 
 // isOfAnotherVersion reports whether a kind is managed only in another version: late requests with the old one must

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -160,39 +162,103 @@ func TestCycleThatHasEnded(t *testing.T) {
 // nothing behind.
 func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
+	r.workloads.Add(w.name, nil, w)
 	late := func() {
 		_, _ = w.depend(thing("a"), 0, []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
 		w.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
-		r.whileLookedAfter(w, thingKind, func() { r.metrics.object(thing("a"), commonv1alpha1.ReasonSourceNotFound) })
+		r.whileLookedAfter(w, thingKind, func() { r.metrics.filled(w.name, 1) })
 	}
 	late()
-	if len(w.dependencies.users) != 2 || len(w.reported) != 1 {
+	if len(w.dependencies.users) != 2 || len(w.reported) != 1 || testutil.CollectAndCount(r.metrics.fields) != 1 {
 		t.Fatalf("want what is watched and reported to be recorded, got %v, %v", w.dependencies.users, w.reported)
 	}
+	wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
 	w.ignore()
+	r.metrics.forgetCluster(w.name)
 	late()
+	wantObjects(t, r, nil)
 	if len(w.dependencies.users)+len(w.dependencies.of)+len(w.reported) > 0 {
 		t.Errorf("the class is disabled: want nothing to come back, got %v, %v", w.dependencies.users, w.reported)
 	}
 
 	// The cluster is gone: there is no instance of it.
 	w.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
+	r.workloads.Remove(w.name, nil, w)
 	late()
-	if len(r.metrics.reasons) > 0 {
-		t.Errorf("want no series of a cluster that is gone, got %v", r.metrics.reasons)
+	wantObjects(t, r, nil)
+	if n := testutil.CollectAndCount(r.metrics.fields); n > 0 {
+		t.Errorf("want no series of a cluster that is gone, got %d", n)
 	}
+}
+
+// wantObjects compares masthead_references_objects, by reason.
+func wantObjects(t *testing.T, r *reconciler, want map[string]float64) {
+	t.Helper()
+	reg, got := prometheus.NewPedanticRegistry(), map[string]float64{}
+	registerGauges(reg, r)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "masthead_references_objects" {
+				labels := m.GetLabel() // They are sorted.
+				got[labels[len(labels)-2].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("want the objects %v, got %v", want, got)
+	}
+}
+
+// TestReplacedInstance: when an instance of a cluster is replaced, what was reported stays, so that alerts do not
+// start over. What is gone by then is reconciled, and thus forgotten.
+func TestReplacedInstance(t *testing.T) {
+	r, before := idle(t)
+	r.workloads.Add(before.name, nil, before)
+	before.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
+	replace := func() *workload {
+		_, after := idle(t)
+		after.ignore()
+		r.workloads.Add(after.name, nil, after)
+		wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
+		return after
+	}
+	after := replace()
+	before.noteReason(thing("b"), commonv1alpha1.ReasonSourceNotFound)
+	wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
+	after.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
+	if got := queued(after); len(got) > 0 {
+		t.Errorf("The objects are not known yet: want none to be reconciled, got %v", got)
+	}
+	after.changed(kindwatch.Event{Type: kindwatch.StateChanged, Kind: thingKind, State: kindwatch.StateSynced})
+	if got := queued(after); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("want what was reported to be reconciled, got %v", got)
+	}
+
+	after = replace()
+	after.lookAfter(nil, references.Tenancy{})
+	if got := queued(after); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("The kind is not managed any more: want what was reported to be reconciled, got %v", got)
+	}
+	if _, err := r.reconcileObject(t.Context(), after, thing("a")); err != nil {
+		t.Fatal(err)
+	}
+	wantObjects(t, r, nil)
 }
 
 // TestOldVersionComesLate: an object that is now managed in another version is not forgotten because of a late request
 // with the old one.
 func TestOldVersionComesLate(t *testing.T) {
 	r, w := idle(t)
+	r.workloads.Add(w.name, nil, w)
 	before, after := thing("a"), thing("a")
 	after.Kind.Version = "v2"
 	waits := func(req Request) {
 		_, _ = w.depend(req, 0, []references.Source{sourceNamed("b")})
 		w.noteReason(req, commonv1alpha1.ReasonSourceNotFound)
-		r.metrics.object(req, commonv1alpha1.ReasonSourceNotFound)
 	}
 	waits(before)
 	w.lookAfter([]*declared{{kind: after.Kind}}, references.Tenancy{})
@@ -200,16 +266,18 @@ func TestOldVersionComesLate(t *testing.T) {
 	if _, err := r.reconcileObject(t.Context(), w, before); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.dependencies.users) != 1 || w.reported[keyOfRequest(after)] == "" || len(r.metrics.reasons[workloadA]) != 1 {
-		t.Errorf("want the object to wait still, got %v, %v, %v", w.dependencies.users, w.reported, r.metrics.reasons)
+	if len(w.dependencies.users) != 1 || w.reported[keyOfRequest(after)] == "" {
+		t.Errorf("want the object to wait still, got %v, %v", w.dependencies.users, w.reported)
 	}
+	wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
 	w.lookAfter(nil, references.Tenancy{})
 	if _, err := r.reconcileObject(t.Context(), w, after); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.dependencies.users)+len(w.reported)+len(r.metrics.reasons[workloadA]) > 0 {
-		t.Errorf("want nothing to be left, got %v, %v, %v", w.dependencies.users, w.reported, r.metrics.reasons)
+	if len(w.dependencies.users)+len(w.reported) > 0 {
+		t.Errorf("want nothing to be left, got %v, %v", w.dependencies.users, w.reported)
 	}
+	wantObjects(t, r, nil)
 }
 
 // things serves Things: first the given number without references, then the given number with references.
