@@ -4,27 +4,19 @@
 package importer
 
 import (
-	"sync"
+	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// states counts imports by state.
-type states struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]string
-}
-
-func newStates() *states { return &states{known: map[types.NamespacedName]string{}} }
-
-// register publishes the counts.
-func (s *states) register(reg prometheus.Registerer) {
+// registerImports publishes the imports in the hub's cache by state.
+func registerImports(reg prometheus.Registerer, hub client.Reader) {
 	metric.RegisterGauges(reg, metric.Definition{
 		Name: "masthead_imports",
 		Help: "ClusterImports by state.",
@@ -32,46 +24,33 @@ func (s *states) register(reg prometheus.Registerer) {
 			Name: "state", Values: stateReady + ", " + stateProgressing + ", " + stateStalled + ", " + stateUnimporting,
 		}},
 		See: "importer.md",
-	}, s.count)
+	}, func(emit func(float64, ...string)) {
+		imports := &fleetv1alpha1.ClusterImportList{}
+		// A replica that does not hold the lease caches none, and publishes 0.
+		_ = hub.List(context.Background(), imports, client.UnsafeDisableDeepCopy)
+		counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
+		for i := range imports.Items {
+			counts[metricState(&imports.Items[i])]++
+		}
+		for state, n := range counts {
+			emit(float64(n), state)
+		}
+	})
 }
 
 // RegisterMetrics registers the metrics of this package without any data, for the reference documentation.
 func RegisterMetrics(reg prometheus.Registerer) {
 	(&token.Tokens{}).Register(reg)
-	newStates().register(reg)
+	registerImports(reg, nil)
 }
 
-func (s *states) set(key types.NamespacedName, state string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[key] = state
-}
-
-func (s *states) forget(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, key)
-}
-
-func (s *states) count(emit func(value float64, labels ...string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
-	for _, state := range s.known {
-		counts[state]++
-	}
-	for state, n := range counts {
-		emit(float64(n), state)
-	}
-}
-
-func metricState(status fleetv1alpha1.ClusterImportStatus, deleting bool) string {
+func metricState(imp *fleetv1alpha1.ClusterImport) string {
 	switch {
-	case deleting:
+	case !imp.DeletionTimestamp.IsZero():
 		return stateUnimporting
-	case meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionStalled):
+	case meta.IsStatusConditionTrue(imp.Status.Conditions, fleetv1alpha1.ConditionStalled):
 		return stateStalled
-	case meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionReady):
+	case meta.IsStatusConditionTrue(imp.Status.Conditions, fleetv1alpha1.ConditionReady):
 		return stateReady
 	default:
 		return stateProgressing

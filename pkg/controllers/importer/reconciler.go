@@ -39,8 +39,7 @@ type Reconciler struct {
 	clock    clock.Clock
 	verify   func(ctx context.Context, namespace string) error
 
-	kinds  *kinds
-	states *states
+	kinds *kinds
 
 	// outcomes are what the hub refuses, or others change, of the reflections.
 	outcomes outcomes
@@ -62,7 +61,6 @@ func (r *Reconciler) setFinalizer(ctx context.Context, imp *fleetv1alpha1.Cluste
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.states.forget(key)
 	r.outcomes.set(key, nil)
 	r.kubeconfigs.forget(key)
 }
