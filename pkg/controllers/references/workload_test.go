@@ -162,7 +162,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 // nothing behind.
 func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
-	r.workloads.Add(w.name, nil, w)
+	r.workloads.Add(w.name, w)
 	late := func() {
 		_, _ = w.depend(thing("a"), 0, []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
 		w.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
@@ -183,7 +183,7 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 
 	// The cluster is gone: there is no instance of it.
 	w.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
-	r.workloads.Remove(w.name, nil, w)
+	r.workloads.Remove(w.name, w)
 	late()
 	wantObjects(t, r, nil)
 	if n := testutil.CollectAndCount(r.metrics.fields); n > 0 {
@@ -217,12 +217,12 @@ func wantObjects(t *testing.T, r *reconciler, want map[string]float64) {
 // start over. What is gone by then is reconciled, and thus forgotten.
 func TestReplacedInstance(t *testing.T) {
 	r, before := idle(t)
-	r.workloads.Add(before.name, nil, before)
+	r.workloads.Add(before.name, before)
 	before.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
 	replace := func() *workload {
 		_, after := idle(t)
 		after.ignore()
-		r.workloads.Add(after.name, nil, after)
+		r.workloads.Add(after.name, after)
 		wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
 		return after
 	}
@@ -253,7 +253,7 @@ func TestReplacedInstance(t *testing.T) {
 // with the old one.
 func TestOldVersionComesLate(t *testing.T) {
 	r, w := idle(t)
-	r.workloads.Add(w.name, nil, w)
+	r.workloads.Add(w.name, w)
 	before, after := thing("a"), thing("a")
 	after.Kind.Version = "v2"
 	waits := func(req Request) {
