@@ -7,7 +7,7 @@
 // each restart.
 //
 // Guarded are the steps, bodies, caches, drains and offboarding of connections, the watches of pkg/kindwatch with
-// their decoders, yielding (pkg/limits, for which the connection does not end), and the sources and reconciles of
+// their decoders, yielding (pkg/limits, for which the connection does not end), and the instances and reconciles of
 // controllers. Not guarded are goroutines of net/http, client-go's own watches and informers, which no controller uses
 // on a workload cluster, and errors that the runtime cannot recover.
 //

@@ -30,7 +30,8 @@ func CompareState(have *unstructured.Unstructured, want string, metadata ...stri
 }
 
 // Latest stores the latest value per key: the State of an object, the reason that was reported about it, since when it
-// is so, or the enrolment of a cluster. A key without one has the zero value. The zero Latest is ready for use, and safe for concurrent use.
+// is so, or the enrolment of a cluster. A key without one has the zero value. The zero Latest is ready for use, and
+// safe for concurrent use.
 type Latest[K, V comparable] struct {
 	mu     sync.Mutex
 	values map[K]V

@@ -14,8 +14,8 @@
 //   - A manager that is stopped ends.
 //   - No call hangs (WithDeadlines); every log line says which cluster it is about (LogConstructor).
 //
-// Gate.mu is taken before fairQueue.mu; a queue never calls the Gate with its lock held. No lock is
-// held during I/O or while foreign code runs, except that of Instances in Added and Removed, which must not do I/O.
+// Gate.mu is taken before fairQueue.mu; a queue never calls the Gate with its lock held. No lock is held during I/O or
+// while foreign code runs, except that of Instances in Added, Removed, IfCurrent and IfGone, which must not do I/O.
 //
 // What does the owner of one workload cluster gain? Requests in any number cost other clusters at most one turn per
 // round and a quarter of the workers. A hanging API server gets one worker in the slow lane (lanes.go): a healthy

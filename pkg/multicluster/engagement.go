@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -21,12 +20,22 @@ const retryPeriod = 10 * time.Second
 
 // engagement is one instance of a cluster that a controller watches.
 type engagement[I Instance] struct {
+	name mcr.ClusterName
 	// ctx ends with the context of Engage, with the controller, or with the instance.
 	ctx    context.Context //nolint:containedctx // It is what an engagement is.
 	cancel context.CancelFunc
 	// created is closed when the instance is set.
 	created  chan struct{}
 	instance I
+}
+
+func (e *engagement[I]) isCreated() bool {
+	select {
+	case <-e.created:
+		return true
+	default:
+		return false
+	}
 }
 
 // start implements Clusters.
@@ -42,12 +51,17 @@ func (s *Instances[R, I]) engage(ctx context.Context, name mcr.ClusterName, cl c
 	if name == hub || ctx.Err() != nil || s.live(cl) != nil {
 		return
 	}
-	e := &engagement[I]{created: make(chan struct{})}
+	for _, older := range s.byCluster {
+		if older.name == name && !older.isCreated() {
+			older.cancel() // Its instance would replace that of the newer connection.
+		}
+	}
+	e := &engagement[I]{name: name, created: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(ctx) //nolint:gosec // disengage cancels it.
 	s.byCluster[cl] = e
 	go func() {
 		defer s.disengage(cl, e)
-		_ = GetGuard(cl).Run("following a cluster", func() error { return s.follow(e, name, cl) })
+		_ = GetGuard(cl).Run("following a cluster", func() error { return s.follow(e, cl) })
 	}()
 }
 
@@ -60,32 +74,42 @@ func (s *Instances[R, I]) live(cl cluster.Cluster) *engagement[I] {
 }
 
 // follow creates an instance once the controller has started, and runs it.
-func (s *Instances[R, I]) follow(e *engagement[I], name mcr.ClusterName, cl cluster.Cluster) error {
+func (s *Instances[R, I]) follow(e *engagement[I], cl cluster.Cluster) error {
 	select {
 	case <-s.started:
 	case <-e.ctx.Done():
 		return e.ctx.Err()
 	}
 	defer context.AfterFunc(s.ctx, e.cancel)()
-	var i I
-	err := wait.PollUntilContextCancel(e.ctx, retryPeriod, true, func(context.Context) (done bool, err error) {
-		if i, err = s.o.New(name, cl, s.queue); err != nil {
-			log := logf.FromContext(s.ctx).WithValues("cluster", displayName(name), "source", s.o.What)
-			log.Error(err, "Cannot watch a cluster, it will be retried")
-		}
-		return err == nil, nil
-	})
-	if err != nil {
+	i, err := s.create(e, cl)
+	if err != nil || !s.Add(e.ctx, e.name, i) {
 		return err
 	}
-	defer s.Remove(name, i)
-	s.Add(name, i)
+	defer s.Remove(e.name, i)
 	e.instance = i
 	close(e.created)
 	if s.o.Queued != nil {
 		s.o.Queued(i)
 	}
 	return i.Start(e.ctx)
+}
+
+// create creates the instance of an engagement, and retries what fails.
+func (s *Instances[R, I]) create(e *engagement[I], cl cluster.Cluster) (i I, err error) {
+	retry := time.NewTicker(retryPeriod)
+	defer retry.Stop()
+	for {
+		if i, err = s.o.New(e.name, cl, s.queue); err == nil {
+			return i, nil
+		}
+		log := logf.FromContext(s.ctx).WithValues("cluster", displayName(e.name), "source", s.o.What)
+		log.Error(err, "Cannot watch a cluster, it will be retried")
+		select {
+		case <-retry.C:
+		case <-e.ctx.Done():
+			return i, e.ctx.Err()
+		}
+	}
 }
 
 func (s *Instances[R, I]) disengage(cl cluster.Cluster, e *engagement[I]) {

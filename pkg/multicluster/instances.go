@@ -110,15 +110,20 @@ func (s *Instances[R, I]) IfGone(name mcr.ClusterName, fn func()) bool {
 	return true
 }
 
-// Add makes an instance active. It is called on engagement; tests call it directly.
-func (s *Instances[R, I]) Add(name mcr.ClusterName, i I) {
+// Add makes an instance active, unless ctx has ended, and reports whether it did. It is called on engagement; tests call
+// it directly.
+func (s *Instances[R, I]) Add(ctx context.Context, name mcr.ClusterName, i I) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
 	before, replaced := s.byName[name]
 	s.byName[name] = i
 	if s.o.Added != nil {
 		s.o.Added(name, i, before, replaced)
 	}
+	return true
 }
 
 // Remove drops an instance, which need not be active.

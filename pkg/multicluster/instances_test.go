@@ -110,6 +110,31 @@ func TestInstancesReplaceEachOther(t *testing.T) {
 	}
 }
 
+// TestOlderInstanceReplacesNoNewer: the instance of a connection that is being replaced can only be created once that
+// of the newer connection is active. With the older connection the cluster would be left without one.
+func TestOlderInstanceReplacesNoNewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newInstancesFixture()
+		before, after := &engagedCluster{}, &engagedCluster{label: "after"}
+		ctx, endBefore := context.WithCancel(t.Context())
+		f.engage(ctx, "w1", before)
+		synctest.Wait()
+		f.engaged(t, "w1", after)
+		before.label = "before"
+		later, cancel := context.WithTimeout(t.Context(), 2*retryPeriod)
+		defer cancel()
+		<-later.Done()
+		endBefore()
+		synctest.Wait()
+		if now, engaged := f.Get("w1"); !engaged || now.label != "after" {
+			t.Errorf("want the newer instance, got %v", now)
+		}
+		if want := []string{"w1: after"}; !slices.Equal(f.added, want) {
+			t.Errorf("want %q, got %q", want, f.added)
+		}
+	})
+}
+
 func TestInstancesAreNotOfTheHub(t *testing.T) {
 	f, cl := newInstancesFixture(), &engagedCluster{label: "hub"}
 	f.engage(t.Context(), "", cl)

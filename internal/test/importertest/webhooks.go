@@ -167,7 +167,8 @@ func WebhookVersions(ctx context.Context) (map[string]string, error) {
 	return versions, nil
 }
 
-// PinnedVersions are the versions of the providers whose CRDs tests use, by the name of the program with their webhooks.
+// PinnedVersions are the versions of the providers whose CRDs tests use, by the name of the program with their
+// webhooks.
 func PinnedVersions(ctx context.Context) (map[string]string, error) {
 	file, err := os.ReadFile(filepath.Join(testenv.Root(), "hack", "providers", "go.mod"))
 	if err != nil {

@@ -39,7 +39,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h.Watcher = idleWorkload(t, "hub", index.Identity{}).Watcher
 	for i := range n {
 		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), index.Identity{})
-		h.Clusters.Add(w.Name, w)
+		h.Clusters.Add(t.Context(), w.Name, w)
 		w.Follow("first", index.Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}

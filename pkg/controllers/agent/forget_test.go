@@ -54,7 +54,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			h := idleHub()
 			w := idleWorkload(t, "w1", index.Identity{})
 			h.Watcher = w.Watcher
-			h.Clusters.Add(w.Name, w)
+			h.Clusters.Add(t.Context(), w.Name, w)
 			m := downstream.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
 				identities: &hubaccess.Clients{}, reports: downstream.Reporter{Metrics: m},

@@ -194,7 +194,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			connection := old.Connection
 			connection.Watcher, connection.Identity = idleWorkload(t, f.Cluster, index.Identity{}).Watcher, index.Identity{}
 			w := index.NewCluster(connection)
-			f.agent.workloads.Add(w.Name, w)
+			f.agent.workloads.Add(t.Context(), w.Name, w)
 			tc.given(w, kind)
 
 			if err := f.fleet.Offboard(f.Ctx, f.Cluster); err != nil {

@@ -94,7 +94,7 @@ func queueingAgent(t *testing.T) (*agent, *index.Cluster, workqueue.TypedRateLim
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
 	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
-	h.Clusters.Add(w.Name, w)
+	h.Clusters.Add(t.Context(), w.Name, w)
 	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
 	}).complete(0, 0)
@@ -138,7 +138,7 @@ func TestHeldEventsKeepNoObjects(t *testing.T) {
 func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
-	h.Clusters.Add(w.Name, w)
+	h.Clusters.Add(t.Context(), w.Name, w)
 	during := &duringClock{PassiveClock: clock.RealClock{}}
 	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: during, identities: &hubaccess.Clients{},

@@ -115,7 +115,7 @@ func TestMetrics(t *testing.T) {
 			perApplication: true,
 			do: func(r *reconciler) {
 				w := &workload.Cluster{Name: "capi/fleet/w1"}
-				r.workloads.Add(w.Name, w)
+				r.workloads.Add(t.Context(), w.Name, w)
 				r.rollup.Observe(w.Name, shop, well)
 				r.metrics.wrote(w.Name, writeStatus)
 				r.unwatched(w, fleetv1alpha1.ReasonDisabled, "No.")

@@ -34,7 +34,7 @@ func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
 	report := func(message string) {
 		p.reportKind(t.Context(), "a", 0, &condition.Error{Reason: "Foreign", Message: message})
 	}
-	r.workloads.Add("w1", p.w)
+	r.workloads.Add(t.Context(), "w1", p.w)
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
 		if report(message); reporter.message != message {
 			t.Errorf("want %q, got %q", message, reporter.message)

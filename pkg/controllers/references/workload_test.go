@@ -162,7 +162,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 // nothing behind.
 func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
-	r.workloads.Add(w.name, w)
+	r.workloads.Add(t.Context(), w.name, w)
 	late := func() {
 		_, _ = w.depend(thing("a"), 0, []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
 		w.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
@@ -217,12 +217,12 @@ func wantObjects(t *testing.T, r *reconciler, want map[string]float64) {
 // start over. What is gone by then is reconciled, and thus forgotten.
 func TestReplacedInstance(t *testing.T) {
 	r, before := idle(t)
-	r.workloads.Add(before.name, before)
+	r.workloads.Add(t.Context(), before.name, before)
 	before.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
 	replace := func() *workload {
 		_, after := idle(t)
 		after.ignore()
-		r.workloads.Add(after.name, after)
+		r.workloads.Add(t.Context(), after.name, after)
 		wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
 		return after
 	}
@@ -253,7 +253,7 @@ func TestReplacedInstance(t *testing.T) {
 // with the old one.
 func TestOldVersionComesLate(t *testing.T) {
 	r, w := idle(t)
-	r.workloads.Add(w.name, w)
+	r.workloads.Add(t.Context(), w.name, w)
 	before, after := thing("a"), thing("a")
 	after.Kind.Version = "v2"
 	waits := func(req Request) {

@@ -20,8 +20,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// The access providers whose Secrets are read, unless the operator's file has a plugin of that name, which may read those
-// of other namespaces. A profile that has both is reached by the first, and by another plugin only if it has none.
+// The access providers whose Secrets are read, unless the operator's file has a plugin of that name, which may read
+// those of other namespaces. A profile that has both is reached by the first, and by another plugin only if it has
+// none.
 const (
 	kubeconfigReader = "kubeconfig-secretreader" // A kubeconfig in a key of a Secret.
 	tokenReader      = "secretreader"            // A token in the key tokenKey of a Secret.

@@ -32,8 +32,8 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			old.Follow(crd, Followed{Kind: kind})
 			old.Wrote(types.NamespacedName{Name: "s"}, CopyState{Version: "7"})
 			old.EditDefinition("judged", func(d *Definition) { d.Unoffered = true })
-			s.Add("w1", old)
-			s.Add("w1", now)
+			s.Add(t.Context(), "w1", old)
+			s.Add(t.Context(), "w1", now)
 			_, kinds := now.KindFor(crd)
 			if kinds != tc.takeOver || (now.CopyState(types.NamespacedName{Name: "s"}).Version == "7") != tc.takeOver || (len(gone) == 0) != tc.takeOver {
 				t.Errorf("%s want taken over %v, got kinds %v, secrets %v, disengaged %d", tc.reason, tc.takeOver, kinds, now.secrets, len(gone))

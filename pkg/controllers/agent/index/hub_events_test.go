@@ -41,7 +41,7 @@ func TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed(t *testing.T) {
 	pushed.SetNamespace("foo")
 	pushed.SetUID("claim-uid")
 	pushed.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar//claim-uid"})
-	h.Clusters.Add(cluster, watchedCluster(t, cluster, place.Kind, pushed))
+	h.Clusters.Add(t.Context(), cluster, watchedCluster(t, cluster, place.Kind, pushed))
 	claim := func(cluster mcr.ClusterName, name string) multicluster.ObjectRequest {
 		return multicluster.ObjectRequest{ClusterName: cluster, Kind: place.Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: name}}
 	}

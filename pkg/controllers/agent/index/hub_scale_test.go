@@ -34,7 +34,7 @@ func engagedHub(t *testing.T, n int) *Hub {
 	h.Watcher = idleCluster(t, "hub", Identity{}).Watcher
 	for i := range n {
 		w := idleCluster(t, mcr.ClusterName(fmt.Sprint("w", i)), Identity{})
-		h.Clusters.Add(w.Name, w)
+		h.Clusters.Add(t.Context(), w.Name, w)
 		w.Follow("first", Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}
@@ -102,7 +102,7 @@ func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	old, _ := h.Clusters.Get("w0")
 	req := multicluster.ObjectRequest{ClusterName: "w0", Kind: ownershiptest.InBar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 	again := sync.OnceFunc(func() {
-		h.Clusters.Add("w0", idleCluster(t, "w0", Identity{}))
+		h.Clusters.Add(t.Context(), "w0", idleCluster(t, "w0", Identity{}))
 		h.Wait(ownershiptest.InBar("db"), req)
 	})
 	leave := h.Clusters.Disengaged
@@ -134,7 +134,7 @@ func TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { h.Clusters.Remove(old.Name, old) })
 		running.Go(func() {
-			h.Clusters.Add(now.Name, now)
+			h.Clusters.Add(t.Context(), now.Name, now)
 			h.Wait(ownershiptest.InBar("db"), req)
 		})
 		running.Go(func() {
