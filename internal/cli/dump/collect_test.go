@@ -160,7 +160,10 @@ metadata:
   annotations: {someone.example.org/note: hunter2}
 spec: {managementPolicies: [Observe], forProvider: {region: eu-central-1}}
 status:
-  atProvider: {version: "1.31", tags: {note: "password=hunter2"}}
+  atProvider:
+    version: "1.31"
+    tags: {note: hunter2}
+    nodeConfig: [{metadata: {startup-script: hunter2}, password: hunter2}]
   conditions: [{type: Synced, status: "True"}]
   hunter2: hunter2`)}
 	folder := t.TempDir()

@@ -4,6 +4,8 @@
 package dump
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,12 +78,41 @@ func imported() (all []what) {
 	}
 	for _, cloud := range reflection.Clouds() {
 		for _, kind := range reflection.Kinds(cloud) {
-			made(keeping("spec", "status.atProvider", "status.conditions"), kind.Namespaced(), kind.Legacy())
+			made(observed("spec", "status.atProvider", "status.conditions"), kind.Namespaced(), kind.Legacy())
 		}
-		made(keeping("spec", "status"), reflection.ProviderKinds(cloud)...)
+		made(observed("spec", "status"), reflection.ProviderKinds(cloud)...)
 	}
-	made(keeping("spec", "status"), reflection.CoreKinds()[1:]...) // Clusters are collected anyway.
+	made(observed("spec", "status"), reflection.CoreKinds()[1:]...) // Clusters are collected anyway.
 	return all
+}
+
+// observed keeps fields of what exists in a cloud, without the values of what its users write there.
+func observed(paths ...string) shape {
+	return func(u *unstructured.Unstructured) map[string]any {
+		out := pick(u.Object, paths...)
+		removeValues(out["spec"])
+		removeValues(out["status"])
+		return out
+	}
+}
+
+func removeValues(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, each := range v {
+			removeValues(each)
+		}
+	case map[string]any:
+		for key, field := range v {
+			texts, ok := field.(map[string]any)
+			if ok && slices.Contains([]string{"tags", "tagsAll", "additionalTags", "labels", "resourceLabels", "metadata"}, key) {
+				for name := range texts {
+					texts[name] = removed
+				}
+			}
+			removeValues(field)
+		}
+	}
 }
 
 // claim keeps what explains the state of a claim, or of its object in the hub, without its parameters.

@@ -3,7 +3,10 @@
 
 package dump
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // removed replaces redacted text.
 const removed = "<removed>"
@@ -46,6 +49,9 @@ func redactAll(value any) any {
 		}
 	case map[string]any:
 		for key, field := range v {
+			if text, ok := field.(string); ok {
+				field = strings.TrimPrefix(Redact(key+": "+text), key+": ")
+			}
 			v[key] = redactAll(field)
 		}
 	}

@@ -153,7 +153,7 @@ func registerEach(reg prometheus.Registerer, c *rollup.Collector) {
 		func(a rollup.Application, emit func(float64, ...string)) { emit(float64(a.Installed)) })
 	metric.RegisterGauges(reg, metric.Definition{
 		Name: "masthead_applications_without_series",
-		Help: fmt.Sprintf("Applications that have no series of their own, because %d others of their cluster have them.%s",
+		Help: fmt.Sprintf("Applications that have no series of their own, because %d others of their cluster come first by name.%s",
 			seriesPerCluster, only),
 		PerCluster: true,
 	}, func(emit func(float64, ...string)) {

@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
+
+// scrapeTimeout is how long a scrape waits for the cache of imports.
+const scrapeTimeout = time.Second
 
 // registerImports publishes the imports in the hub's cache by state.
 func registerImports(reg prometheus.Registerer, hub client.Reader) {
@@ -26,11 +30,15 @@ func registerImports(reg prometheus.Registerer, hub client.Reader) {
 		See: "importer.md",
 	}, func(emit func(float64, ...string)) {
 		imports := &fleetv1alpha1.ClusterImportList{}
-		// A replica that does not hold the lease caches none, and publishes 0.
-		_ = hub.List(context.Background(), imports, client.UnsafeDisableDeepCopy)
+		ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+		defer cancel()
+		// A replica that does not hold the lease, or whose cache has not synced yet, publishes 0.
+		_ = hub.List(ctx, imports, client.UnsafeDisableDeepCopy)
 		counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
 		for i := range imports.Items {
-			counts[metricState(&imports.Items[i])]++
+			if imp := &imports.Items[i]; imp.DeletionTimestamp.IsZero() || mayHave(imp) {
+				counts[metricState(imp)]++
+			}
 		}
 		for state, n := range counts {
 			emit(float64(n), state)

@@ -49,11 +49,13 @@ func run(phases ...func() (result, error)) (result, error) {
 	for _, phase := range phases {
 		found, err := phase()
 		all.add(found)
-		if problem, ok := errors.AsType[*condition.Error](err); ok {
+		problems, err := splitProblems(err)
+		for _, problem := range problems {
 			all.report(problem)
-			return all, nil
 		}
 		switch {
+		case err == nil && len(problems) > 0:
+			return all, nil
 		case err == nil:
 			continue
 		case isRefused(err):
@@ -64,6 +66,24 @@ func run(phases ...func() (result, error)) (result, error) {
 		return all, err
 	}
 	return all, nil
+}
+
+// splitProblems returns the problems of an error that several may be joined in, and the rest of it.
+func splitProblems(err error) (problems []*condition.Error, rest error) {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		for _, each := range joined.Unwrap() {
+			found, other := splitProblems(each)
+			problems, rest = append(problems, found...), errors.Join(rest, other)
+		}
+		return problems, rest
+	}
+	if problem, ok := errors.AsType[*condition.Error](err); ok {
+		return []*condition.Error{problem}, nil
+	}
+	return nil, err
 }
 
 // add adds the result of a later phase.

@@ -152,17 +152,19 @@ func buildReferences(s *scope, res result) []fleetv1alpha1.ImportReference {
 	return all[:min(len(all), maxReferences)]
 }
 
-// withKept adds the previous conditions that the pass did not reach, except summaries and those of what was removed.
+// withKept adds the previous conditions that the pass did not reach, except summaries, and those that are True of
+// what was removed.
 func withKept(conditions, before []metav1.Condition, removed []schema.GroupKind) []metav1.Condition {
 	dropped := []string{fleetv1alpha1.ConditionReady, fleetv1alpha1.ConditionStalled, fleetv1alpha1.ConditionAlreadyManaged}
+	var ended []string
 	if slices.Contains(removed, schema.GroupKind{Kind: "Secret"}) {
-		dropped = append(dropped, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ConditionWorkloadAccess)
+		ended = append(ended, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ConditionWorkloadAccess)
 	}
 	if slices.Contains(removed, reflection.CoreKinds()[0]) {
-		dropped = append(dropped, fleetv1alpha1.ConditionReflected)
+		ended = append(ended, fleetv1alpha1.ConditionReflected)
 	}
 	for _, c := range before {
-		if !slices.Contains(dropped, c.Type) && meta.FindStatusCondition(conditions, c.Type) == nil {
+		if !slices.Contains(dropped, c.Type) && (c.Status != metav1.ConditionTrue || !slices.Contains(ended, c.Type)) && meta.FindStatusCondition(conditions, c.Type) == nil {
 			conditions = append(conditions, c)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -96,7 +95,7 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 		}
 		switch found, failed := step.do(ctx, s); {
 		case failed != nil:
-			err = condition.Join(err, failed)
+			err = errors.Join(err, failed)
 		case found == 0:
 			res.removed = append(res.removed, step.kinds...)
 		case left == "":
@@ -109,7 +108,8 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 	return res, left, err
 }
 
-// takeBackAll removes all reflections of the kinds, and returns how many are left.
+// takeBackAll removes all reflections of the kinds, and returns how many are left. A kind waits for those before it: an
+// identity that the provider must refuse stays as long as anything that names it.
 func (r *Reconciler) takeBackAll(kinds ...schema.GroupKind) func(context.Context, *scope) (int, error) {
 	return func(ctx context.Context, s *scope) (left int, err error) {
 		for _, kind := range kinds {
@@ -117,9 +117,12 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupKind) func(context.Context
 			if failed == nil && found > 0 {
 				found, failed = r.takeBackKind(ctx, s, kind) // Objects without finalizers are gone now.
 			}
-			left, err = left+found, condition.Join(err, failed)
+			if failed != nil {
+				return left, failed
+			}
+			left += found
 		}
-		return left, err
+		return left, nil
 	}
 }
 
@@ -128,7 +131,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupKind) func(context.Context
 func (r *Reconciler) takeBackKind(ctx context.Context, s *scope, kind schema.GroupKind) (int, error) {
 	items, err := r.listLive(ctx, s, kind)
 	for i := range items {
-		err = condition.Join(err, r.takeBack(ctx, s, &items[i]))
+		err = errors.Join(err, r.takeBack(ctx, s, &items[i]))
 	}
 	return len(items), err
 }
@@ -172,15 +175,12 @@ func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) 
 func (r *Reconciler) removeAllManaged(ctx context.Context, s *scope) (left int, failed error) {
 	for _, kind := range managedGroupKinds(s.wanted.Cloud) {
 		items, err := r.listLive(ctx, s, kind)
-		if apierrors.IsForbidden(err) && left == 0 {
-			continue // The rights are those to the group that the import used.
-		}
-		if err != nil {
-			return 0, err
+		if !apierrors.IsForbidden(err) { // The rights are those to the group that the import used.
+			failed = errors.Join(failed, err)
 		}
 		left += len(items)
 		for i := range items {
-			failed = condition.Join(failed, r.removeManaged(ctx, &items[i]))
+			failed = errors.Join(failed, r.removeManaged(ctx, &items[i]))
 		}
 	}
 	return left, failed

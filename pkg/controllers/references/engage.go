@@ -43,7 +43,7 @@ func (r *reconciler) newWorkload(
 	w := &workload{
 		name: name, inHub: name == hubName, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
 		mapper: newServed(client, r.clock), queue: queue, log: r.loggerFor(name),
-		declared: map[kindwatch.Kind]*declared{}, dependencies: newDependencies(), reported: map[objectKey]string{},
+		dependencies: newDependencies(), reported: map[objectKey]string{},
 	}
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {

@@ -48,6 +48,9 @@ type scope struct {
 func (w *workload) newScope(req Request) (*scope, error) {
 	s := &scope{workload: w, req: req}
 	s.rules, s.tenancy, s.marked = w.rules(req.Kind)
+	if s.rules == nil && !w.looksAfter() {
+		return nil, condition.PendingError{} // What is reported of the object is not forgotten yet.
+	}
 	if s.rules == nil {
 		return nil, apierrors.NewNotFound(req.Kind.GroupResource(), req.Name)
 	}

@@ -288,6 +288,13 @@ func (m marks) in(gvk schema.GroupVersionKind) *references.MarkedFields {
 	return nil
 }
 
+// looksAfter reports whether it is known which kinds are managed. Objects are queued again when it is.
+func (w *workload) looksAfter() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.declared != nil
+}
+
 // rules are the rules for objects of a kind, all of the same moment; nil if it is not managed.
 func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy, marks) {
 	w.mu.Lock()

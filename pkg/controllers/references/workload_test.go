@@ -239,6 +239,11 @@ func TestReplacedInstance(t *testing.T) {
 	}
 
 	after = replace()
+	after.declared = nil // As in an instance that has not listed the definitions yet.
+	if _, err := r.reconcileObject(t.Context(), after, thing("a")); err != nil {
+		t.Fatal(err)
+	}
+	wantObjects(t, r, map[string]float64{commonv1alpha1.ReasonSourceNotFound: 1})
 	after.lookAfter(nil, references.Tenancy{})
 	if got := queued(after); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("The kind is not managed any more: want what was reported to be reconciled, got %v", got)

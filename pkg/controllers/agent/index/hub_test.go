@@ -30,7 +30,7 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	}
 	h.Watcher = watcher // It is not started, and only records the kinds.
 	w := NewCluster(Connection{Name: "w1", Watcher: watcher})
-	h.Clusters.Add(w.Name, w)
+	h.Clusters.Add(t.Context(), w.Name, w)
 	var running sync.WaitGroup
 	for i := range 8 {
 		running.Go(func() {
