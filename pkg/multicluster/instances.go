@@ -110,8 +110,8 @@ func (s *Instances[R, I]) IfGone(name mcr.ClusterName, fn func()) bool {
 	return true
 }
 
-// Add makes an instance active, unless ctx has ended, and reports whether it did. It is called on engagement; tests call
-// it directly.
+// Add makes an instance active, unless ctx has ended, and reports whether it did. It is called on engagement; tests
+// call it directly.
 func (s *Instances[R, I]) Add(ctx context.Context, name mcr.ClusterName, i I) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

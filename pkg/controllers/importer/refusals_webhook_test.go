@@ -219,8 +219,9 @@ func TestImportBesideADefaultingWebhook(t *testing.T) {
 	w.Unimport(t, imp)
 }
 
-// TestUnimportBesideAWebhookThatRefuses: the hub refuses to delete a pool of Cluster API's provider. The reflection that
-// is removed after it stays, with the identity that its provider must refuse; the rest goes, and the import says so.
+// TestUnimportBesideAWebhookThatRefuses: the hub refuses to delete a pool of Cluster API's provider. The reflection
+// that is removed after it stays, with the identity that its provider must refuse; the rest goes, and the import says
+// so.
 func TestUnimportBesideAWebhookThatRefuses(t *testing.T) {
 	w := modern(t)
 	w.Cloud.FailOnMutation(t)
