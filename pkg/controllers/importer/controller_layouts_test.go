@@ -158,7 +158,7 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("the programs have other versions than the CRDs (-CRDs, +programs):\n%s", diff)
 	}
 	if diff := cmp.Diff(string(recorded), before+table); diff != "" {
-		t.Errorf("the record changed, and is written anew (-was, +is):\n%s", diff)
+		t.Errorf("the record changed, and was replaced (-was, +is):\n%s", diff)
 	}
 	if err := os.WriteFile(page, []byte(before+table), 0o644); err != nil {
 		t.Fatal(err)
