@@ -96,7 +96,8 @@ func (w *world) credentialsAreTakenBack(t *testing.T, imp *fleetv1alpha1.Cluster
 	}
 	w.WaitForReason(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested)
 	key := client.ObjectKeyFromObject(imp)
-	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+	secret := client.ObjectKey{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}
+	if err := w.Client.Get(t.Context(), secret, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no kubeconfig, got %v", err)
 	}
 	if err := w.Client.Get(t.Context(), key, &clusterv1.Cluster{}); err != nil {

@@ -247,7 +247,8 @@ func TestUnimportBesideAWebhookThatRefuses(t *testing.T) {
 			}
 			policy := importertest.NewWebhookPolicy("keeps-"+imp.Name, []string{mapping.Resource.Resource}, []admissionv1.Validation{{
 				Message:    "this pool stays",
-				Expression: fmt.Sprintf("request.operation == 'DELETE' ? oldObject.metadata.name != %q : object.metadata.name != 'kept-probe'", pool.GetName()),
+				Expression: fmt.Sprintf("request.operation == 'DELETE' ? oldObject.metadata.name != %q : object.metadata.name != 'kept-probe'",
+					pool.GetName()),
 			}})
 			binding := importertest.NewBinding(policy)
 			w.Create(t, policy)

@@ -164,7 +164,8 @@ func withKept(conditions, before []metav1.Condition, removed []schema.GroupKind)
 		ended = append(ended, fleetv1alpha1.ConditionReflected)
 	}
 	for _, c := range before {
-		if !slices.Contains(dropped, c.Type) && (c.Status != metav1.ConditionTrue || !slices.Contains(ended, c.Type)) && meta.FindStatusCondition(conditions, c.Type) == nil {
+		drops := slices.Contains(dropped, c.Type) || c.Status == metav1.ConditionTrue && slices.Contains(ended, c.Type)
+		if !drops && meta.FindStatusCondition(conditions, c.Type) == nil {
 			conditions = append(conditions, c)
 		}
 	}
