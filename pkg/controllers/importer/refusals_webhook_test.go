@@ -246,7 +246,7 @@ func TestUnimportBesideAWebhookThatRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			policy := importertest.NewWebhookPolicy("keeps-"+imp.Name, []string{mapping.Resource.Resource}, []admissionv1.Validation{{
-				Message:    "this pool stays",
+				Message: "this pool stays",
 				Expression: fmt.Sprintf("request.operation == 'DELETE' ? oldObject.metadata.name != %q : object.metadata.name != 'kept-probe'",
 					pool.GetName()),
 			}})
