@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -57,7 +58,7 @@ func (s *Instances[R, I]) engage(ctx context.Context, name mcr.ClusterName, cl c
 		}
 	}
 	e := &engagement[I]{name: name, created: make(chan struct{})}
-	e.ctx, e.cancel = context.WithCancel(ctx) //nolint:gosec // disengage cancels it.
+	e.ctx, e.cancel = context.WithCancel(ctx)
 	s.byCluster[cl] = e
 	go func() {
 		defer s.disengage(cl, e)
@@ -96,7 +97,7 @@ func (s *Instances[R, I]) follow(e *engagement[I], cl cluster.Cluster) error {
 
 // create creates the instance of an engagement, and retries what fails.
 func (s *Instances[R, I]) create(e *engagement[I], cl cluster.Cluster) (i I, err error) {
-	retry := time.NewTicker(retryPeriod)
+	retry := clock.RealClock{}.NewTicker(retryPeriod)
 	defer retry.Stop()
 	for {
 		if i, err = s.o.New(e.name, cl, s.queue); err == nil {
@@ -105,7 +106,7 @@ func (s *Instances[R, I]) create(e *engagement[I], cl cluster.Cluster) (i I, err
 		log := logf.FromContext(s.ctx).WithValues("cluster", displayName(e.name), "source", s.o.What)
 		log.Error(err, "Cannot watch a cluster, it will be retried")
 		select {
-		case <-retry.C:
+		case <-retry.C():
 		case <-e.ctx.Done():
 			return i, e.ctx.Err()
 		}

@@ -115,16 +115,18 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	if o.Registerer != nil {
 		minted.Register(o.Registerer)
-		registerImports(o.Registerer, mgr.GetClient())
 	}
 	ofHub := &hubObjects{hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned}
 	r := &Reconciler{
 		hubObjects: ofHub, mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify,
-		kinds: newKinds(o.Clock),
+		kinds: newKinds(o.Clock), states: newStates(),
 		kubeconfigs: &kubeconfigs{
 			hubObjects: ofHub, clock: o.Clock, creds: o.Credentials, servers: servers,
 			tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(o.Clock, o.Budget),
 		},
+	}
+	if o.Registerer != nil {
+		r.states.register(o.Registerer)
 	}
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[reconcile.Request]{
 		Reconciler: r, MaxConcurrentReconciles: o.MaxConcurrentReconciles, SkipNameValidation: o.SkipNameValidation,

@@ -131,7 +131,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 			}
 			return errors.New("a policy is missing")
 		},
-		kinds: newKinds(clock),
+		kinds: newKinds(clock), states: newStates(),
 		kubeconfigs: &kubeconfigs{
 			hubObjects: ofHub, clock: clock, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(clock, nil),
 			places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),

@@ -49,7 +49,7 @@ func (s *Starts) Start(hub client.Client) (*Reconciler, error) {
 		watched:      func() []schema.GroupVersionKind { return slices.Collect(maps.Keys(watched)) },
 		watchMembers: func(context.Context, schema.GroupVersionKind) error { return nil },
 		verify:       func(ctx context.Context, namespace string) error { return takeover.Verify(ctx, hub, namespace) },
-		kinds:        s.kinds,
+		kinds:        s.kinds, states: newStates(),
 		kubeconfigs: &kubeconfigs{
 			hubObjects: ofHub, clock: c, creds: s.options.Credentials, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(c, nil),
 			places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),

@@ -4,23 +4,27 @@
 package importer
 
 import (
-	"context"
-	"time"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// scrapeTimeout is how long a scrape waits for the cache of imports.
-const scrapeTimeout = time.Second
+// states counts imports by state.
+type states struct {
+	mu    sync.Mutex
+	known map[types.NamespacedName]string
+}
 
-// registerImports publishes the imports in the hub's cache by state.
-func registerImports(reg prometheus.Registerer, hub client.Reader) {
+func newStates() *states { return &states{known: map[types.NamespacedName]string{}} }
+
+// register publishes the counts.
+func (s *states) register(reg prometheus.Registerer) {
 	metric.RegisterGauges(reg, metric.Definition{
 		Name: "masthead_imports",
 		Help: "ClusterImports by state.",
@@ -28,37 +32,46 @@ func registerImports(reg prometheus.Registerer, hub client.Reader) {
 			Name: "state", Values: stateReady + ", " + stateProgressing + ", " + stateStalled + ", " + stateUnimporting,
 		}},
 		See: "importer.md",
-	}, func(emit func(float64, ...string)) {
-		imports := &fleetv1alpha1.ClusterImportList{}
-		ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-		defer cancel()
-		// A replica that does not hold the lease, or whose cache has not synced yet, publishes 0.
-		_ = hub.List(ctx, imports, client.UnsafeDisableDeepCopy)
-		counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
-		for i := range imports.Items {
-			if imp := &imports.Items[i]; imp.DeletionTimestamp.IsZero() || mayHave(imp) {
-				counts[metricState(imp)]++
-			}
-		}
-		for state, n := range counts {
-			emit(float64(n), state)
-		}
-	})
+	}, s.count)
 }
 
 // RegisterMetrics registers the metrics of this package without any data, for the reference documentation.
 func RegisterMetrics(reg prometheus.Registerer) {
 	(&token.Tokens{}).Register(reg)
-	registerImports(reg, nil)
+	newStates().register(reg)
 }
 
-func metricState(imp *fleetv1alpha1.ClusterImport) string {
+func (s *states) set(key types.NamespacedName, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[key] = state
+}
+
+func (s *states) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, key)
+}
+
+func (s *states) count(emit func(value float64, labels ...string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
+	for _, state := range s.known {
+		counts[state]++
+	}
+	for state, n := range counts {
+		emit(float64(n), state)
+	}
+}
+
+func metricState(status fleetv1alpha1.ClusterImportStatus, deleting bool) string {
 	switch {
-	case !imp.DeletionTimestamp.IsZero():
+	case deleting:
 		return stateUnimporting
-	case meta.IsStatusConditionTrue(imp.Status.Conditions, fleetv1alpha1.ConditionStalled):
+	case meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionStalled):
 		return stateStalled
-	case meta.IsStatusConditionTrue(imp.Status.Conditions, fleetv1alpha1.ConditionReady):
+	case meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionReady):
 		return stateReady
 	default:
 		return stateProgressing

@@ -39,7 +39,8 @@ type Reconciler struct {
 	clock    clock.Clock
 	verify   func(ctx context.Context, namespace string) error
 
-	kinds *kinds
+	kinds  *kinds
+	states *states
 
 	// outcomes are what the hub refuses, or others change, of the reflections.
 	outcomes outcomes
@@ -61,6 +62,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, imp *fleetv1alpha1.Cluste
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {
+	r.states.forget(key)
 	r.outcomes.set(key, nil)
 	r.kubeconfigs.forget(key)
 }

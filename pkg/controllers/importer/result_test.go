@@ -27,7 +27,7 @@ func TestSplitProblems(t *testing.T) {
 		"TwoProblems":   {err: errors.Join(a, nil, b), problems: []*condition.Error{a, b}},
 		"Nested":        {err: errors.Join(errors.Join(nil, a), errors.Join(errors.Join(b))), problems: []*condition.Error{a, b}},
 		"OneIsRetried":  {err: errors.Join(a, errors.Join(failure)), problems: []*condition.Error{a}, rest: "failed"},
-		"BothAreFailed": {err: errors.Join(failure, failure), rest: "failed\nfailed"},
+		"BothAreFailed": {err: errors.Join(failure, errors.New("lost")), rest: "failed\nlost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems, rest := splitProblems(tc.err)

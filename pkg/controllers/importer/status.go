@@ -45,6 +45,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, res result) error {
 	defer cancel()
 	status := buildStatus(s, res, r.clock.Now())
 	ready := meta.FindStatusCondition(status.Conditions, fleetv1alpha1.ConditionReady)
+	r.states.set(s.key(), metricState(status, !s.imp.DeletionTimestamp.IsZero()))
 	if equality.Semantic.DeepEqual(s.imp.Status, status) {
 		return nil
 	}
