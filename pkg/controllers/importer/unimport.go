@@ -72,9 +72,9 @@ func (r *Reconciler) revoke(ctx context.Context, s *scope) (res result, err erro
 }
 
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
-// between. It does what can be done, and says how many objects of which kind block the rest. The managed resources wait
-// for nothing: what observes with a provider configuration goes although the hub keeps a reflection. Everything is read
-// from the API server, to include what was just created.
+// between. It does what can be done, and says how many objects of which kind block the rest. The managed resources do
+// not wait for what fails: they observe with a provider configuration, and go although the hub keeps a reflection.
+// Everything is read from the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res result, left string, err error) {
 	core, providers := reflection.CoreKinds(), reflection.ProviderKinds(s.wanted.Cloud)
 	slices.Reverse(providers)
@@ -90,7 +90,7 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil, false},
 	}
 	for _, step := range steps {
-		if step.waits && (left != "" || err != nil) {
+		if left != "" || err != nil && step.waits {
 			continue
 		}
 		switch found, failed := step.do(ctx, s); {
