@@ -163,7 +163,7 @@ status:
   atProvider:
     version: "1.31"
     tags: {note: hunter2}
-    nodeConfig: [{metadata: {startup-script: hunter2}, password: hunter2}]
+    nodeConfig: [{metadata: {startup-script: hunter2}, nodeLabels: {note: hunter2}, password: ",hunter2 "}]
   conditions: [{type: Synced, status: "True"}]
   hunter2: hunter2`)}
 	folder := t.TempDir()

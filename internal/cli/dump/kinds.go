@@ -4,7 +4,7 @@
 package dump
 
 import (
-	"slices"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,6 +96,9 @@ func observed(paths ...string) shape {
 	}
 }
 
+// userWritten are the names of fields with texts of a cloud's users.
+var userWritten = regexp.MustCompile(`(?i)(tags|tagsAll|labels|metadata)$`) //nolint:gochecknoglobals // A constant.
+
 func removeValues(value any) {
 	switch v := value.(type) {
 	case []any:
@@ -105,7 +108,7 @@ func removeValues(value any) {
 	case map[string]any:
 		for key, field := range v {
 			texts, ok := field.(map[string]any)
-			if ok && slices.Contains([]string{"tags", "tagsAll", "additionalTags", "labels", "resourceLabels", "metadata"}, key) {
+			if ok && userWritten.MatchString(key) {
 				for name := range texts {
 					texts[name] = removed
 				}

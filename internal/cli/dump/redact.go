@@ -3,10 +3,7 @@
 
 package dump
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 // removed replaces redacted text.
 const removed = "<removed>"
@@ -49,8 +46,8 @@ func redactAll(value any) any {
 		}
 	case map[string]any:
 		for key, field := range v {
-			if text, ok := field.(string); ok {
-				field = strings.TrimPrefix(Redact(key+": "+text), key+": ")
+			if text, ok := field.(string); ok && text != "" && Redact(key+": x") != key+": x" {
+				field = removed // It is called like a credential.
 			}
 			v[key] = redactAll(field)
 		}

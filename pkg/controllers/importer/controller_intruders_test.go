@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,6 +143,32 @@ func TestRevokedConfigurationKeepsNothing(t *testing.T) {
 	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	if again := h.made(); !slices.Equal(again, before) {
 		t.Errorf("want all of it again, %v, got %v", before, again)
+	}
+}
+
+// TestRevokedConfigurationObservesNothing: a finalizer that the attacker puts on the kubeconfig keeps that, and not
+// what observes with the configuration.
+func TestRevokedConfigurationObservesNothing(t *testing.T) {
+	imp, token := importWithToken("true")
+	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
+	h := newHub(t, imp, token)
+	h.allow("customers")
+	h.connected()
+	secret := &corev1.Secret{}
+	if err := h.c.Get(t.Context(), client.ObjectKey{Namespace: "customers", Name: "shop-kubeconfig"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	secret.Finalizers = append(secret.Finalizers, "example.org/kept")
+	if err := h.c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	h.allow("others")
+	h.settle()
+	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderConfigNotAllowed)
+	for _, gvk := range kindsOfEKS() {
+		if left := h.list(gvk); strings.HasSuffix(gvk.Group, ".upbound.io") && len(left) > 0 {
+			t.Errorf("%s still observes with the configuration", gvk)
+		}
 	}
 }
 

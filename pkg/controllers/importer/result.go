@@ -50,7 +50,7 @@ func run(phases ...func() (result, error)) (result, error) {
 		found, err := phase()
 		all.add(found)
 		problems, err := splitProblems(err)
-		for _, problem := range problems {
+		for _, problem := range slices.Backward(problems) { // The first one of a type counts.
 			all.report(problem)
 		}
 		switch {
@@ -77,6 +77,9 @@ func splitProblems(err error) (problems []*condition.Error, rest error) {
 		for _, each := range joined.Unwrap() {
 			found, other := splitProblems(each)
 			problems, rest = append(problems, found...), errors.Join(rest, other)
+		}
+		if len(problems) == 0 {
+			return nil, err // With what wraps it.
 		}
 		return problems, rest
 	}

@@ -28,6 +28,7 @@ func TestSplitProblems(t *testing.T) {
 		"Nested":        {err: errors.Join(errors.Join(nil, a), errors.Join(errors.Join(b))), problems: []*condition.Error{a, b}},
 		"OneIsRetried":  {err: errors.Join(a, errors.Join(failure)), problems: []*condition.Error{a}, rest: "failed"},
 		"BothAreFailed": {err: errors.Join(failure, errors.New("lost")), rest: "failed\nlost"},
+		"WrappedJoin":   {err: fmt.Errorf("cannot do it: %w", errors.Join(failure)), rest: "cannot do it: failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems, rest := splitProblems(tc.err)
@@ -45,12 +46,16 @@ func TestSplitProblems(t *testing.T) {
 func TestProblemsThatAreJoined(t *testing.T) {
 	failure := errors.New("failed")
 	res, err := run(func() (result, error) {
-		return result{}, errors.Join(stop("A", "Reason", "a"), failure, stop("B", "Reason", "b"))
+		return result{}, errors.Join(stop("A", "Reason", "a"), failure, stop("B", "Reason", "b"), stop("A", "Reason", "later"))
 	})
 	if !errors.Is(err, failure) {
 		t.Errorf("want the failure to be retried, got %v", err)
 	}
-	if len(res.conditions) != 2 || res.conditions[0].Type != "A" || res.conditions[1].Type != "B" {
-		t.Errorf("want both conditions, got %+v", res.conditions)
+	got := map[string]string{}
+	for _, c := range res.conditions {
+		got[c.Type] = c.Message
+	}
+	if diff := cmp.Diff(map[string]string{"A": "a", "B": "b"}, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 }

@@ -66,9 +66,10 @@ func (r *Reconciler) revoke(ctx context.Context, s *scope) (res result, err erro
 		return res, nil
 	}
 	if res, _, err = r.takeEverythingBack(ctx, s); res.emptied {
-		err = r.setFinalizer(ctx, s.imp, false)
+		return res, r.setFinalizer(ctx, s.imp, false)
 	}
-	return res, err
+	_, failed := r.removeAllManaged(ctx, s) // They wait for no finalizer either.
+	return res, errors.Join(err, failed)
 }
 
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
@@ -108,8 +109,8 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, s *scope) (res resu
 	return res, left, err
 }
 
-// takeBackAll removes all reflections of the kinds, and returns how many are left. A kind waits for those before it: an
-// identity that the provider must refuse stays as long as anything that names it.
+// takeBackAll removes all reflections of the kinds, and returns how many are left. After a failure the following kinds
+// stay: an identity that the provider must refuse does not go before what names it.
 func (r *Reconciler) takeBackAll(kinds ...schema.GroupKind) func(context.Context, *scope) (int, error) {
 	return func(ctx context.Context, s *scope) (left int, err error) {
 		for _, kind := range kinds {

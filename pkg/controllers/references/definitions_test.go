@@ -93,7 +93,7 @@ func TestReadSecretThroughKindWithoutReferences(t *testing.T) {
 			t.Errorf("want the marked fields of %s to be known", kind)
 		}
 	}
-	if rules, _, _ := w.rules(kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Group: hubGroup, Version: "v1", Kind: "Database"}}); rules != nil {
+	if rules, _, _, _ := w.rules(kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Group: hubGroup, Version: "v1", Kind: "Database"}}); rules != nil {
 		t.Error("want a kind without references not to be managed")
 	}
 }

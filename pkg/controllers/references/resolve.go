@@ -47,8 +47,8 @@ type scope struct {
 // a kind that is not managed.
 func (w *workload) newScope(req Request) (*scope, error) {
 	s := &scope{workload: w, req: req}
-	s.rules, s.tenancy, s.marked = w.rules(req.Kind)
-	if s.rules == nil && !w.looksAfter() {
+	known := false
+	if s.rules, s.tenancy, s.marked, known = w.rules(req.Kind); !known {
 		return nil, condition.PendingError{} // What is reported of the object is not forgotten yet.
 	}
 	if s.rules == nil {

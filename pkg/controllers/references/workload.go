@@ -288,18 +288,12 @@ func (m marks) in(gvk schema.GroupVersionKind) *references.MarkedFields {
 	return nil
 }
 
-// looksAfter reports whether it is known which kinds are managed. Objects are queued again when it is.
-func (w *workload) looksAfter() bool {
+// rules are the rules for objects of a kind, all of the same moment; nil if it is not managed. They are not
+// known before the definitions are, after which objects are queued again.
+func (w *workload) rules(kind kindwatch.Kind) (d *declared, tenancy references.Tenancy, marked marks, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.declared != nil
-}
-
-// rules are the rules for objects of a kind, all of the same moment; nil if it is not managed.
-func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy, marks) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.declared[kind], w.tenancy, w.marks
+	return w.declared[kind], w.tenancy, w.marks, w.declared != nil
 }
 
 // changes counts the changes of watched objects.
