@@ -47,7 +47,7 @@ type scope struct {
 // a kind that is not managed.
 func (w *workload) newScope(req Request) (*scope, error) {
 	s := &scope{workload: w, req: req}
-	known := false
+	var known bool
 	if s.rules, s.tenancy, s.marked, known = w.rules(req.Kind); !known {
 		return nil, condition.PendingError{} // What is reported of the object is not forgotten yet.
 	}
