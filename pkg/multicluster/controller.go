@@ -78,8 +78,8 @@ type Clusters[R mcreconcile.ClusterAware[R]] interface {
 //
 //   - Engage starts every source with two locks held, and the source waits for its cluster: one unreachable cluster
 //     blocks the engagement of all others for good, and if it was engaged before the start, it ends the manager after
-//     two minutes (the same as redpanda-data/redpanda-operator#1440). Here Engage never waits: an instance is created
-//     in its own goroutine, without a lock held, which is retried if it fails.
+//     two minutes (the same as redpanda-data/redpanda-operator#1440). Here Engage never waits: a goroutine of
+//     each engagement creates the instance, without a lock held, and retries that if it fails.
 //   - A goroutine for each source of each engagement lives until the controller stops. Here all goroutines of an
 //     engagement end with its context.
 //   - NeedLeaderElection is hidden, since only the interface is embedded (milo-os/milo#732). Here it is honoured.

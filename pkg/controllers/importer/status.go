@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -161,7 +162,7 @@ func withKept(conditions, before []metav1.Condition, removed []schema.GroupKind)
 	if slices.Contains(removed, schema.GroupKind{Kind: "Secret"}) {
 		ended = append(ended, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ConditionWorkloadAccess)
 	}
-	if slices.Contains(removed, reflection.CoreKinds()[0]) {
+	if slices.Contains(removed, clusterv1.GroupVersion.WithKind("Cluster").GroupKind()) {
 		ended = append(ended, fleetv1alpha1.ConditionReflected)
 	}
 	for _, c := range before {

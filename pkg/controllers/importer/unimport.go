@@ -65,11 +65,15 @@ func (r *Reconciler) revoke(ctx context.Context, s *scope) (res result, err erro
 	if !mayHave(s.imp) {
 		return res, nil
 	}
-	if res, _, err = r.takeEverythingBack(ctx, s); res.emptied {
+	res, left, err := r.takeEverythingBack(ctx, s)
+	if res.emptied {
 		return res, r.setFinalizer(ctx, s.imp, false)
 	}
-	_, failed := r.removeAllManaged(ctx, s) // They wait for no finalizer either.
-	return res, errors.Join(err, failed)
+	if left != "" { // What is left waits for finalizers. What observes does not.
+		_, failed := r.removeAllManaged(ctx, s)
+		err = errors.Join(err, failed)
+	}
+	return res, err
 }
 
 // takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
