@@ -7,11 +7,45 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
+	clientmetrics "k8s.io/client-go/tools/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
+
+// hubRequests makes client-go count requests to the hub alone. The owner of a workload cluster chooses its host and its
+// status codes: each would be a series that stays. What is asked of clusters masthead_cluster_requests_total counts.
+type hubRequests struct {
+	clientmetrics.ResultMetric
+
+	host atomic.Pointer[string]
+}
+
+// countsRequests is there before any client is, since clients read the variable of client-go without a lock.
+var countsRequests = func() *hubRequests {
+	m := &hubRequests{ResultMetric: clientmetrics.RequestResult}
+	clientmetrics.RequestResult = m
+	return m
+}()
+
+// Increment implements ResultMetric.
+func (m *hubRequests) Increment(ctx context.Context, code, method, host string) {
+	if hub := m.host.Load(); hub != nil && *hub == host {
+		m.ResultMetric.Increment(ctx, code, method, host)
+	}
+}
+
+// setHub says which API server is the hub's.
+func (m *hubRequests) setHub(cfg *rest.Config) error {
+	server, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return fmt.Errorf("cannot read the address of the hub: %w", err)
+	}
+	m.host.Store(&server.Host)
+	return nil
+}
 
 // serveMetrics serves /metrics, and beside it the log level endpoint, for the whole life of the process: a manager that
 // waits for the hub must be observable, too. It is not the manager's own endpoint because that one exists only once the
@@ -20,6 +54,9 @@ import (
 // The returned context ends with the given one, and when the endpoint fails, which is then its cause. The returned
 // function stops the endpoint and waits for its end.
 func serveMetrics(ctx context.Context, cfg *rest.Config, o MetricsOptions, level http.Handler) (context.Context, func(), error) {
+	if err := countsRequests.setHub(cfg); err != nil {
+		return nil, nil, err
+	}
 	mo := metricsserver.Options{BindAddress: o.BindAddress, CertDir: o.CertDir}
 	if o.Secure {
 		mo.SecureServing = true
