@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -122,17 +124,27 @@ func (r *pluginRunner) kubeconfig(ctx context.Context, nn types.NamespacedName, 
 	return connection.Kubeconfig{Data: data}, err
 }
 
-func (r *pluginRunner) run(ctx context.Context, namespace string, a access) (kubeconfig []byte, expires *metav1.Time, err error) {
+func (r *pluginRunner) run(ctx context.Context, namespace string, a access) (kubeconfig []byte, expires metav1.Time, err error) {
 	status, err := r.plugins.Run(ctx, namespace, a.provider, a.execCluster())
 	if err != nil {
-		return nil, nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials, fmt.Sprintf(
+		return nil, metav1.Time{}, condition.NewError(fleetv1alpha1.ReasonNoCredentials, fmt.Sprintf(
 			"The plugin of the access provider %s provides no credentials: %s", a.provider, err))
 	}
 	kubeconfig, err = credentials.ComposeUser(a.cluster, clientcmdv1.AuthInfo{
 		Token:                 status.Token,
 		ClientCertificateData: []byte(status.ClientCertificateData), ClientKeyData: []byte(status.ClientKeyData),
 	})
-	return kubeconfig, status.ExpirationTimestamp, err //nolint:wrapcheck // An InvalidError.
+	return kubeconfig, expiry(status), err //nolint:wrapcheck // An InvalidError.
+}
+
+// expiry is when credentials expire: the certificate may before the time that the plugin says. Zero means never.
+func expiry(s *clientauthenticationv1.ExecCredentialStatus) metav1.Time {
+	expires := ptr.Deref(s.ExpirationTimestamp, metav1.Time{})
+	chain, err := cert.ParseCertsPEM([]byte(s.ClientCertificateData)) // An error is none, or one that is refused.
+	if err == nil && (expires.IsZero() || chain[0].NotAfter.Before(expires.Time)) {
+		expires.Time = chain[0].NotAfter
+	}
+	return expires
 }
 
 // execCluster is what a plugin is passed.
@@ -148,7 +160,7 @@ func (a access) execCluster() *clientauthenticationv1.Cluster {
 
 // renewalTime is when credentials are read again: after 70 to 84 per cent of their life. Zero if they do not expire;
 // then a rejection makes the connection read them.
-func renewalTime(now time.Time, expires *metav1.Time) time.Time {
+func renewalTime(now time.Time, expires metav1.Time) time.Time {
 	if expires.IsZero() {
 		return time.Time{}
 	}

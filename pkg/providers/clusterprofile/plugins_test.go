@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientauthenticationv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	"k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -280,13 +281,44 @@ func TestRenewalTime(t *testing.T) {
 		"Expired": {life: -time.Hour, from: minRunInterval, to: minRunInterval},
 		"Never":   {life: math.MaxInt64, from: 200 * 365 * 24 * time.Hour, to: math.MaxInt64},
 	} {
-		got := renewalTime(now, &metav1.Time{Time: now.Add(tc.life)}).Sub(now)
+		got := renewalTime(now, metav1.Time{Time: now.Add(tc.life)}).Sub(now)
 		if got < tc.from || got > tc.to {
 			t.Errorf("%s: want %v to %v, got %v", name, tc.from, tc.to, got)
 		}
 	}
-	if got := renewalTime(now, nil); !got.IsZero() {
+	if got := renewalTime(now, metav1.Time{}); !got.IsZero() {
 		t.Errorf("want none without an expiry, got %v", got)
+	}
+}
+
+// TestExpiry: a certificate ends a connection as well as a token does, whether the plugin says so or not.
+func TestExpiry(t *testing.T) {
+	pem, _, err := cert.GenerateSelfSignedCertKey("user", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := cert.ParseCertsPEM(pem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := chain[0].NotAfter
+	before, after := metav1.NewTime(end.Add(-time.Hour)), metav1.NewTime(end.Add(time.Hour))
+	for name, tc := range map[string]struct {
+		says *metav1.Time
+		cert string
+		want time.Time
+	}{
+		"Nothing":           {},
+		"Token":             {says: &before, want: before.Time},
+		"Certificate":       {cert: string(pem), want: end},
+		"CertificateBefore": {says: &after, cert: string(pem), want: end},
+		"CertificateAfter":  {says: &before, cert: string(pem), want: before.Time},
+		"NoCertificate":     {says: &before, cert: "none", want: before.Time},
+	} {
+		got := expiry(&clientauthenticationv1.ExecCredentialStatus{ExpirationTimestamp: tc.says, ClientCertificateData: tc.cert})
+		if !got.Time.Equal(tc.want) {
+			t.Errorf("%s: want %v, got %v", name, tc.want, got)
+		}
 	}
 }
 

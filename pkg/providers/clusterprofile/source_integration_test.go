@@ -31,6 +31,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -51,13 +52,14 @@ const patience = time.Minute
 type hub struct {
 	client.Client
 	t       *testing.T
+	env     *envtest.Environment
 	cfg     *rest.Config
 	p       *connection.Provider
 	profile *inventoryv1alpha1.ClusterProfile
 	reads   *reads
 	metrics *prometheus.Registry
-	// answer is a file with what the plugin of the access provider acme answers.
-	answer string
+	// answerFile has what the plugin of the access provider acme answers.
+	answerFile string
 }
 
 // reads counts what is read from the hub's API server.
@@ -137,6 +139,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	h.waitFor(connection.StateConnected, fleetv1alpha1.ReasonConnected)
 
 	h.renewsByPlugin(first, second)
+	h.rotatesByPlugin()
 	h.reachBy("kubeconfig-secretreader", h.cfg.Host, `{"name":"w1","key":"config","context":"x"}`)
 
 	// An address that the operator denies is not connected to. The connection is kept until it ends.
@@ -164,7 +167,7 @@ func (h *hub) renewsByPlugin(first, second string) {
 	h.reachBy("acme", h.cfg.Host, `{}`)
 	h.annotate("cluster.x-k8s.io/paused", "")
 	h.waitFor(connection.StatePending, fleetv1alpha1.ReasonPaused)
-	h.must(os.Remove(h.answer))
+	h.must(os.Remove(h.answerFile))
 	h.reachBy("acme", h.cfg.Host, `{"changed":true}`) // Else the latest answer is used again.
 	h.annotate("cluster.x-k8s.io/paused", "-")
 	h.waitFor(connection.StateBackoff, fleetv1alpha1.ReasonNoCredentials,
@@ -183,17 +186,48 @@ func (h *hub) renewsByPlugin(first, second string) {
 	}
 }
 
+// rotatesByPlugin has a plugin provide client certificates. Another one makes another connection, before the earlier is
+// lost.
+func (h *hub) rotatesByPlugin() {
+	h.t.Helper()
+	before := h.connections()
+	for i, name := range []string{"first", "second"} {
+		user, err := h.env.AddUser(envtest.User{Name: name, Groups: []string{"system:masters"}}, nil)
+		h.must(err)
+		h.answer(clientauthenticationv1.ExecCredentialStatus{
+			ClientCertificateData: string(user.Config().CertData), ClientKeyData: string(user.Config().KeyData),
+		}, time.Second)
+		if i == 0 {
+			h.reachBy("acme", h.cfg.Host, `{"certificates":true}`)
+		}
+		h.eventually("the connection has the certificate", func(connection.Cluster, bool) bool {
+			return h.connections()[credentials.CauseClientCert] == before[credentials.CauseClientCert]+float64(i+1)
+		})
+	}
+	after := h.connections()
+	delete(after, credentials.CauseClientCert)
+	if diff := cmp.Diff(before, after); diff != "" {
+		h.t.Errorf("want no connection lost (-want +got):\n%s", diff)
+	}
+}
+
 // answerBy makes the plugin answer with a token.
 func (h *hub) answerBy(token string, life time.Duration) {
 	h.t.Helper()
+	h.answer(clientauthenticationv1.ExecCredentialStatus{Token: token}, life)
+}
+
+func (h *hub) answer(status clientauthenticationv1.ExecCredentialStatus, life time.Duration) {
+	h.t.Helper()
 	expires := metav1.NewTime(time.Now().Add(life))
+	status.ExpirationTimestamp = &expires
 	data, err := json.Marshal(clientauthenticationv1.ExecCredential{
 		TypeMeta: metav1.TypeMeta{APIVersion: "client.authentication.k8s.io/v1", Kind: "ExecCredential"},
-		Status:   &clientauthenticationv1.ExecCredentialStatus{Token: token, ExpirationTimestamp: &expires},
+		Status:   &status,
 	})
 	h.must(err)
-	h.must(os.WriteFile(h.answer+".new", data, 0o600))
-	h.must(os.Rename(h.answer+".new", h.answer))
+	h.must(os.WriteFile(h.answerFile+".new", data, 0o600))
+	h.must(os.Rename(h.answerFile+".new", h.answerFile))
 }
 
 // connections are how often the cluster was connected, by cause.
@@ -217,10 +251,10 @@ func (h *hub) connections() map[string]float64 {
 // newPlugins has the plugin acme for the namespace default.
 func (h *hub) newPlugins() *plugin.Plugins {
 	h.t.Helper()
-	h.answer = filepath.Join(h.t.TempDir(), "answer.json")
+	h.answerFile = filepath.Join(h.t.TempDir(), "answer.json")
 	path := filepath.Join(h.t.TempDir(), "access.json")
 	h.must(os.WriteFile(path, fmt.Appendf(nil, `{"providers":[{"name":"acme","execConfig":{
-		"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/cat","args":[%q]}}]}`, h.answer), 0o600))
+		"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/cat","args":[%q]}}]}`, h.answerFile), 0o600))
 	plugins, err := plugin.Load(path, []string{"default"})
 	h.must(err)
 	return plugins
@@ -238,10 +272,10 @@ func startHub(t *testing.T) *hub {
 	h := &hub{t: t}
 	bases, err := testenv.ModuleCRDs(t.Context(), "sigs.k8s.io/cluster-inventory-api", "config/crd/bases")
 	h.must(err)
-	env, err := testenv.New(testenv.CRDs(), filepath.Join(bases, "multicluster.x-k8s.io_clusterprofiles.yaml"))
+	h.env, err = testenv.New(testenv.CRDs(), filepath.Join(bases, "multicluster.x-k8s.io_clusterprofiles.yaml"))
 	h.must(err)
-	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
-	h.cfg, err = testenv.Start(env)
+	t.Cleanup(func() { _ = h.env.Stop() }) // Also stops what a failed start has left.
+	h.cfg, err = testenv.Start(h.env)
 	h.must(err)
 	if !strings.HasPrefix(h.cfg.Host, "https://") {
 		h.cfg.Host = "https://" + h.cfg.Host
