@@ -33,13 +33,14 @@ type rest struct {
 // result is what was measured with a number of clusters.
 type result struct {
 	clusters int
-	// one is with one cluster, rest with all, and their claims.
-	one, rest rest
+	// one is with one cluster, idle with all, and rest with their claims, too.
+	one, idle, rest rest
 
 	connect, reconnect, further time.Duration
 	// processor is what the manager took until all were connected.
 	processor time.Duration
-	idle      requests
+	// atRest are the requests while the clusters were idle.
+	atRest requests
 	// crash are the requests from a crash until the manager was at rest again.
 	crash requests
 }
@@ -146,8 +147,9 @@ func (w *world) measureIdle(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.idle = after.since(before)
-	r.rest, err = w.measureRest(ctx)
+	r.atRest = after.since(before)
+	r.idle, err = w.measureRest(ctx)
+	r.rest = r.idle
 	return err
 }
 
@@ -234,23 +236,32 @@ func render(results []result, machine string, s settings) string {
 	}}
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 	for _, r := range results {
-		further := func(what func(rest) float64) float64 { return (what(r.rest) - what(r.one)) / float64(r.clusters-1) }
+		further := func(what func(rest) float64) float64 { return (what(r.idle) - what(r.one)) / float64(r.clusters-1) }
 		memory := func(what func(rest) int64) string {
 			each := further(func(r rest) float64 { return float64(what(r)) }) / (1 << 10)
-			return fmt.Sprintf("%s (%.0f KiB each)", report.Mebibytes(what(r.rest)), each)
+			text := fmt.Sprintf("%s (%.0f KiB each)", report.Mebibytes(what(r.idle)), each)
+			if claims := r.clusters * s.claims; claims > 0 {
+				claim := float64(what(r.rest)-what(r.idle)) / float64(claims) / (1 << 10)
+				text += fmt.Sprintf(", with claims %s (%.1f KiB each)", report.Mebibytes(what(r.rest)), claim)
+			}
+			return text
 		}
 		number := func(what func(rest) float64) string {
-			return fmt.Sprintf("%.0f (%.1f each)", what(r.rest), further(what))
+			text := fmt.Sprintf("%.0f (%.1f each)", what(r.idle), further(what))
+			if s.claims > 0 {
+				text += fmt.Sprintf(", with claims %.0f", what(r.rest))
+			}
+			return text
 		}
 		t.Add(fmt.Sprint(r.clusters), seconds(r.connect), seconds(r.processor),
 			memory(func(r rest) int64 { return r.resident }), memory(func(r rest) int64 { return r.inUse.Heap }),
 			number(func(r rest) float64 { return r.goroutines }), number(func(r rest) float64 { return float64(r.series) }),
-			fmt.Sprint(r.idle.count()), seconds(r.reconnect), fmt.Sprint(r.crash.writes()), seconds(r.further))
+			fmt.Sprint(r.atRest.count()), seconds(r.reconnect), fmt.Sprint(r.crash.writes()), seconds(r.further))
 	}
 	var text strings.Builder
 	text.WriteString(t.String())
 	for _, r := range results {
-		fmt.Fprintf(&text, "\n%d clusters. At rest: %s. After kill -9: %s.\n", r.clusters, r.idle, r.crash)
+		fmt.Fprintf(&text, "\n%d clusters. At rest: %s. After kill -9: %s.\n", r.clusters, r.atRest, r.crash)
 	}
 	return text.String()
 }

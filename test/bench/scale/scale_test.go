@@ -50,13 +50,19 @@ func TestRender(t *testing.T) {
 	after := requests{clusters: auditlog.Counts{list: 3, probe: 9}, hub: auditlog.Counts{patch: 1}}
 	r := result{
 		clusters: 3, connect: time.Second, reconnect: 2 * time.Second, further: 3 * time.Second, processor: 4 * time.Second,
-		one:  rest{resident: 10 << 20, inUse: process.InUse{Heap: 1 << 20}, goroutines: 100, series: 1000},
-		rest: rest{resident: 14 << 20, inUse: process.InUse{Heap: 2 << 20}, goroutines: 180, series: 1090},
-		idle: after.since(before), crash: after.since(requests{}),
+		one:    rest{resident: 10 << 20, inUse: process.InUse{Heap: 1 << 20}, goroutines: 100, series: 1000},
+		idle:   rest{resident: 14 << 20, inUse: process.InUse{Heap: 2 << 20}, goroutines: 180, series: 1090},
+		rest:   rest{resident: 20 << 20, inUse: process.InUse{Heap: 5 << 20}, goroutines: 180, series: 1150},
+		atRest: after.since(before), crash: after.since(requests{}),
 	}
-	const want = "| 3 | 1.0 s | 4.0 s | 14 MiB (2048 KiB each) | 2 MiB (512 KiB each) | 180 (40.0 each) " +
-		"| 1090 (45.0 each) | 3 | 2.0 s | 1 | 3.0 s |"
-	if got := render([]result{r}, "m", settings{rest: 30 * time.Second}); !strings.Contains(got, want) {
-		t.Errorf("A further cluster is what is more than with one, and probes do not count: want %s, got\n%s", want, got)
+	for claims, want := range map[int]string{
+		0: "| 3 | 1.0 s | 4.0 s | 14 MiB (2048 KiB each) | 2 MiB (512 KiB each) | 180 (40.0 each) " +
+			"| 1090 (45.0 each) | 3 | 2.0 s | 1 | 3.0 s |",
+		1: "| 14 MiB (2048 KiB each), with claims 20 MiB (2048.0 KiB each) | 2 MiB (512 KiB each), with claims 5 MiB (1024.0 KiB each) " +
+			"| 180 (40.0 each), with claims 180 | 1090 (45.0 each), with claims 1150 |",
+	} {
+		if got := render([]result{r}, "m", settings{rest: 30 * time.Second, claims: claims}); !strings.Contains(got, want) {
+			t.Errorf("A further cluster is what is more than with one, and probes do not count: want %s, got\n%s", want, got)
+		}
 	}
 }
