@@ -68,7 +68,7 @@ func (w *wanter) aks(observed Observed) {
 		// The provider does not observe a cluster without it (crossplane-contrib/provider-upjet-azure#1279).
 		"location": w.imp.AzureRegion,
 	}))
-	cluster, ok := atProvider(observed.resources(w.imp, AKSCluster)[w.imp.ClusterName], "", &w.notes)
+	cluster, ok := atProvider(observed.resources(w.imp, AKSCluster)[w.imp.ClusterName], nil, "", &w.notes)
 	if !ok {
 		return
 	}
@@ -147,7 +147,7 @@ func isManagedByEntraID(aad []block) bool {
 	if len(aad) == 0 {
 		return false
 	}
-	managed := aad[0].flag("managed")
+	managed := aad[0].optional().flag("managed")
 	return managed == nil || *managed
 }
 
@@ -163,9 +163,9 @@ func (r *reader) aksFacts(b, network block) AKSFacts {
 		PrivateDNSZone:     b.text("privateDnsZoneId"),
 		AuthorizedIPRanges: access.texts("authorizedIpRanges", maxListed),
 		NetworkPlugin:      network.text("networkPlugin"), NetworkPluginMode: network.text("networkPluginMode"),
-		NetworkPolicy: network.text("networkPolicy"), DataPlane: cmp.Or(network.text("networkDataPlane"), network.text("ebpfDataPlane")),
+		NetworkPolicy: network.text("networkPolicy"), DataPlane: network.text(network.renamed("networkDataPlane", "ebpfDataPlane")),
 		LoadBalancerSKU: network.text("loadBalancerSku"), OutboundType: network.text("outboundType"),
-		DNSServiceIP: network.text("dnsServiceIp"), UpgradeChannel: cmp.Or(b.text("automaticUpgradeChannel"), b.text("automaticChannelUpgrade")),
+		DNSServiceIP: network.text("dnsServiceIp"), UpgradeChannel: b.text(b.renamed("automaticUpgradeChannel", "automaticChannelUpgrade")),
 		IdentityType: identity.text("type"), IdentityIDs: identity.texts("identityIds", maxListed),
 		OIDCIssuerEnabled: b.flag("oidcIssuerEnabled"), WorkloadIdentity: b.flag("workloadIdentityEnabled"),
 		OIDCIssuer: b.text("oidcIssuerUrl"),
@@ -182,10 +182,11 @@ func (r *reader) aksDefaultPool(b block) {
 	if name == "" || !r.imp.DiscoverNodePools && !slices.Contains(r.imp.NodePools, name) {
 		return
 	}
-	pool := r.aksNodePool(b)
-	pool.Name = name
 	// Azure has a default pool in System mode, and of Linux; the cluster's block does not say so.
-	pool.Mode, pool.OSType = "System", "Linux"
+	pool := NodePool{Name: name, Mode: "System", OSType: "Linux"}
+	aksPool(b, &pool)
+	// Newer providers have no taints of it but that of onlyCriticalAddonsEnabled.
+	pool.Taints = b.optional().parseTaints("nodeTaints")
 	if t := b.text("type"); t != "" && t != "VirtualMachineScaleSets" {
 		b.note("type", t, "Cluster API supports scale sets only")
 	}
@@ -198,22 +199,22 @@ func (r *reader) aksDefaultPool(b block) {
 }
 
 func (r *reader) aksNodePool(b block) NodePool {
-	pool := NodePool{
-		Replicas:      b.number("nodeCount"),
-		InstanceTypes: b.texts("vmSize", 1),
-		ImageType:     b.text("osSku"),
-		CapacityType:  b.text("priority"),
-		DiskSizeGB:    b.number("osDiskSizeGb"),
-		DiskType:      b.text("osDiskType"),
-		Labels:        b.labels("nodeLabels"),
-		Zones:         b.texts("zones", maxListed),
-		Mode:          b.text("mode"),
-		OSType:        b.text("osType"),
-		MaxPods:       b.number("maxPods"),
-		Autoscaled:    cmp.Or(b.flag("autoScalingEnabled"), b.flag("enableAutoScaling")),
-
-		KubeletVersion: kubeletVersion(b.text("orchestratorVersion")),
+	pool := NodePool{Mode: b.text("mode"), OSType: b.text("osType"), CapacityType: b.text("priority"), Taints: b.parseTaints("nodeTaints")}
+	aksPool(b, &pool)
+	if price, found := b.get("spotMaxPrice"); found && scalar(price) != "-1" && pool.CapacityType == "Spot" {
+		b.note("spotMaxPrice", scalar(price), "The highest price of spot instances is not read")
 	}
+	return pool
+}
+
+// aksPool reads what the default pool has, too.
+func aksPool(b block, pool *NodePool) {
+	pool.Replicas, pool.MaxPods = b.number("nodeCount"), b.number("maxPods")
+	pool.InstanceTypes, pool.ImageType = b.texts("vmSize", 1), b.text("osSku")
+	pool.DiskSizeGB, pool.DiskType = b.number("osDiskSizeGb"), b.text("osDiskType")
+	pool.Labels, pool.Zones = b.labels("nodeLabels"), slices.Sorted(slices.Values(b.texts("zones", maxListed)))
+	pool.KubeletVersion = kubeletVersion(b.text("orchestratorVersion"))
+	pool.Autoscaled = b.flag(b.renamed("autoScalingEnabled", "enableAutoScaling"))
 	if maximum := b.number("maxCount"); pool.Autoscaled != nil && *pool.Autoscaled {
 		pool.MinSize, pool.MaxSize = b.number("minCount"), maximum
 	} else if pool.Autoscaled == nil && maximum != nil {
@@ -222,14 +223,6 @@ func (r *reader) aksNodePool(b block) NodePool {
 	if _, _, subnet := azureSubnet(b.text("vnetSubnetId")); subnet != "" {
 		pool.SubnetIDs = []string{subnet}
 	}
-	for _, t := range b.texts("nodeTaints", maxTaints) {
-		pool.Taints = b.parseTaint(pool.Taints, t)
-	}
-	if price, found := b.get("spotMaxPrice"); found && scalar(price) != "-1" && pool.CapacityType == "Spot" {
-		b.note("spotMaxPrice", scalar(price), "The highest price of spot instances is not read")
-	}
-	slices.Sort(pool.Zones)
-	return pool
 }
 
 var subnetOfAzure = regexp.MustCompile(

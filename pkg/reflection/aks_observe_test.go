@@ -4,7 +4,6 @@
 package reflection_test
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"testing"
@@ -147,44 +146,55 @@ func TestAKSPrivate(t *testing.T) {
 	}
 }
 
-// TestAKSFieldsOfBothProviders: azurerm 4 gave fields other names. A name that no version has is lossy.
+// TestAKSFieldsOfBothProviders: azurerm 4 gave fields other names, which the pinned provider does not have.
 func TestAKSFieldsOfBothProviders(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "aks-standard")
 	imp := newImport(f)
-	observed, _ := hub.observe(t, imp, served(reflection.AKS, false, true), f, true)
-	read := func(names map[string]string) reflection.Facts {
+	read := func(namespaced bool) reflection.Facts {
 		t.Helper()
-		renamed := observed
-		renamed.Resources = nil
-		for _, mr := range observed.Resources {
-			raw, err := mr.MarshalJSON()
+		facts, _ := hub.reflect(t, imp, served(reflection.AKS, namespaced, !namespaced), f)
+		return facts
+	}
+	facts := read(false)
+	if diff := cmp.Diff(facts, read(true)); diff != "" {
+		t.Errorf("-with the names of azurerm 3, +with those of azurerm 4:\n%s", diff)
+	}
+	if facts.AKS.UpgradeChannel == "" || facts.NodePools[0].Autoscaled == nil {
+		t.Errorf("the fields are not read: %+v", facts)
+	}
+	// The provider is updated, and what is known of its schema is of the version before, or nothing.
+	for _, namespaced := range []bool{false, true} {
+		observed, _ := hub.observe(t, imp, served(reflection.AKS, namespaced, !namespaced), f, true)
+		for reason, schemas := range map[string]reflection.Schemas{"unknown": nil, "another": {
+			reflection.AKSCluster.Namespaced():  hub.schemas[reflection.AKSCluster.Legacy()],
+			reflection.AKSNodePool.Namespaced(): hub.schemas[reflection.AKSNodePool.Legacy()],
+			reflection.AKSCluster.Legacy():      hub.schemas[reflection.AKSCluster.Namespaced()],
+			reflection.AKSNodePool.Legacy():     hub.schemas[reflection.AKSNodePool.Namespaced()],
+		}} {
+			now, err := reflection.Read(imp, schemas, observed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for before, now := range names {
-				raw = bytes.ReplaceAll(raw, []byte(`"`+before+`"`), []byte(`"`+now+`"`))
+			if diff := cmp.Diff(facts.NodePools, now.NodePools); diff != "" || now.AKS.UpgradeChannel != facts.AKS.UpgradeChannel {
+				t.Errorf("with a schema that is %s: %s", reason, diff)
 			}
-			other := &unstructured.Unstructured{}
-			if err := other.UnmarshalJSON(raw); err != nil {
-				t.Fatal(err)
-			}
-			renamed.Resources = append(renamed.Resources, other)
 		}
-		facts, err := reflection.Read(imp, renamed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return facts
 	}
-	want := read(nil)
-	got := read(map[string]string{"enableAutoScaling": "autoScalingEnabled", "automaticChannelUpgrade": "automaticUpgradeChannel"})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-with the names of azurerm 3, +with those of azurerm 4:\n%s", diff)
+	without := func(name string) reflection.Observed {
+		observed, _ := hub.observe(t, imp, served(reflection.AKS, false, true), f, true)
+		for _, field := range []observedField{{reflection.AKSCluster, "defaultNodePool." + name}, {reflection.AKSNodePool, name}} {
+			observed = prune(observed, field)
+		}
+		return observed
+	}
+	now, err := reflection.Read(imp, hub.schemas, without("enableAutoScaling"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	var lossy []string
-	for _, l := range read(map[string]string{"enableAutoScaling": "autoscaled"}).Lossy {
+	for _, l := range now.Lossy {
 		lossy = append(lossy, l.Field)
 	}
 	if diff := cmp.Diff([]string{"KubernetesCluster.defaultNodePool.maxCount", "KubernetesClusterNodePool/win.maxCount"}, slices.Compact(slices.Sorted(slices.Values(lossy)))); diff != "" {
@@ -210,7 +220,7 @@ func TestAKSPoolsAreLookedUpUnderTheirClusterOnly(t *testing.T) {
 		if len(want.Resources) != 1 {
 			t.Errorf("%s: pools are wanted under it", reason)
 		}
-		if _, err := reflection.Read(imp, observed); err == nil {
+		if _, err := reflection.Read(imp, hub.schemas, observed); err == nil {
 			t.Errorf("%s: it is read", reason)
 		}
 	}

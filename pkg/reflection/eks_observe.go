@@ -96,7 +96,7 @@ func (w *wanter) eks(observed Observed) {
 	for _, name := range w.imp.FargateProfiles {
 		w.add(EKSFargateProfile, name, name, region("clusterName", w.imp.ClusterName))
 	}
-	cluster, ok := atProvider(observed.resources(w.imp, EKSCluster)[w.imp.ClusterName], "", &w.notes)
+	cluster, ok := atProvider(observed.resources(w.imp, EKSCluster)[w.imp.ClusterName], nil, "", &w.notes)
 	if !ok {
 		return
 	}
@@ -117,7 +117,7 @@ func (i Import) eksSubnetIDs(observed Observed, vpc block, n *notes) []string {
 	ids := vpc.identifiers("subnetIds", subnetID)
 	groups := observed.resources(i, EKSNodeGroup)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		if group, ok := atProvider(groups[name], "NodeGroup/"+name, n); ok {
+		if group, ok := atProvider(groups[name], nil, "NodeGroup/"+name, n); ok {
 			ids = append(ids, group.identifiers("subnetIds", subnetID)...)
 		}
 	}
@@ -142,7 +142,7 @@ func (i Import) eksRouteTableIDs(observed Observed, n *notes) []string {
 		return nil
 	}
 	for _, mr := range observed.resources(i, EC2VPC) {
-		if vpc, ok := atProvider(mr, "VPC", n); ok {
+		if vpc, ok := atProvider(mr, nil, "VPC", n); ok {
 			if id := vpc.identifier("mainRouteTableId", routeTableID); id != "" {
 				ids = append(ids, id)
 			}
@@ -208,13 +208,13 @@ func (r *reader) eksIdentity(b block) error {
 func (r *reader) eksNetwork(vpc block) {
 	f := &r.facts
 	e := evidence{routeTables: map[string]routeTable{}, publicTag: r.imp.PublicSubnetTag}
-	if b, ok := atProvider(r.observed.resources(r.imp, EC2VPC)[f.Network.ID], "VPC", &r.notes); ok {
+	if b, ok := r.atProvider(r.observed.resources(r.imp, EC2VPC)[f.Network.ID], "VPC"); ok {
 		f.Network.CIDR = r.cidr(b, "cidrBlock")
 		e.mainTable = b.identifier("mainRouteTableId", routeTableID)
 	}
 	tables := r.observed.resources(r.imp, EC2RouteTable)
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
-		if b, ok := atProvider(tables[id], "RouteTable/"+id, &r.notes); ok {
+		if b, ok := r.atProvider(tables[id], "RouteTable/"+id); ok {
 			e.routeTables[id] = readRouteTable(b)
 		}
 	}
@@ -229,7 +229,7 @@ func (r *reader) eksSubnet(id string, subnets resources, e evidence) Subnet {
 	s := Subnet{ID: id}
 	e.hint = r.imp.subnetHint(id)
 	s.RouteTableID = e.hint.RouteTableID
-	if b, ok := atProvider(subnets[id], "Subnet/"+id, &r.notes); ok {
+	if b, ok := r.atProvider(subnets[id], "Subnet/"+id); ok {
 		s.Observed = true
 		s.CIDR, s.IPv6CIDR, s.AvailabilityZone = r.cidr(b, "cidrBlock"), r.cidr(b, "ipv6CidrBlock"), b.text("availabilityZone")
 		e.tags, e.mapPublicIP = labels.Merge(b.pairs("tagsAll", maxTags), b.pairs("tags", maxTags)), b.is("mapPublicIpOnLaunch")
@@ -293,7 +293,7 @@ func (r *reader) eksCapacity(cluster block) {
 	}
 	profiles := r.observed.resources(r.imp, EKSFargateProfile)
 	for _, name := range r.imp.FargateProfiles {
-		if _, ok := atProvider(profiles[name], "FargateProfile/"+name, &r.notes); ok {
+		if _, ok := r.atProvider(profiles[name], "FargateProfile/"+name); ok {
 			r.facts.Capacity = append(r.facts.Capacity, Capacity{Type: CapacityFargate, Name: name})
 		}
 	}

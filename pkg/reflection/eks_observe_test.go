@@ -194,12 +194,12 @@ func TestReadRefusesAnotherCluster(t *testing.T) {
 		changed := loadFixture(t, "eks-standard")
 		c.change(changed.Resources[0].AtProvider)
 		observed, _ := hub.observe(t, imp, served(reflection.EKS, true, false), changed, true)
-		_, err := reflection.Read(imp, observed)
+		_, err := reflection.Read(imp, hub.schemas, observed)
 		if err == nil || errors.Is(err, reflection.ErrNotObserved) != (c.want != nil) {
 			t.Errorf("%s: got error %v", c.reason, err)
 		}
 	}
-	if _, err := reflection.Read(imp, reflection.Observed{}); !errors.Is(err, reflection.ErrNotObserved) {
+	if _, err := reflection.Read(imp, hub.schemas, reflection.Observed{}); !errors.Is(err, reflection.ErrNotObserved) {
 		t.Errorf("nothing is observed: got error %v", err)
 	}
 }

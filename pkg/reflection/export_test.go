@@ -4,10 +4,10 @@
 package reflection
 
 // RecordLookups calls lookedUp with each field that Read looks up in what is observed, whether it is there or not.
-func RecordLookups(imp Import, observed Observed, lookedUp func(field string)) error {
-	r := &reader{imp: imp, observed: observed, notes: notes{lookedUp: lookedUp}}
+func RecordLookups(imp Import, served Schemas, observed Observed, lookedUp func(field string)) error {
+	r := &reader{imp: imp, served: served, observed: observed, notes: notes{lookedUp: lookedUp}}
 	c := findCloud(imp.Cloud)
-	b, ok := atProvider(observed.resources(imp, c.kinds[0])[imp.ClusterName], c.kinds[0].Kind, &r.notes)
+	b, ok := r.atProvider(observed.resources(imp, c.kinds[0])[imp.ClusterName], c.kinds[0].Kind)
 	if !ok {
 		return ErrNotObserved
 	}

@@ -60,7 +60,7 @@ func checkAnyObservation(t *testing.T, fixture layouts.Fixture) {
 			t.Errorf("%s looks up %q", mr.GetKind(), id)
 		}
 	}
-	facts, err := reflection.Read(imp, observed)
+	facts, err := reflection.Read(imp, hub.schemas, observed)
 	if err != nil {
 		return
 	}

@@ -93,7 +93,11 @@ func (r *reader) gke(b block) error {
 // gkeEndpoint reads the address, or the DNS name, whose certificate Google's public authority signs. Newer providers
 // have the name.
 func (r *reader) gkeEndpoint(b, private block) (Endpoint, error) {
-	raw, name := b.text("endpoint"), b.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig").text("endpoint")
+	endpoints := b
+	if !r.imp.DNSEndpoint {
+		endpoints = b.optional()
+	}
+	raw, name := b.text("endpoint"), endpoints.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig").text("endpoint")
 	if raw == "" || r.imp.DNSEndpoint && name != "" {
 		raw = name
 	}

@@ -163,7 +163,7 @@ func TestGKEListsItsPools(t *testing.T) {
 		f := loadFixture(t, name)
 		imp := newImport(f)
 		observed, _ := hub.observe(t, imp, served(imp.Cloud, false, true), f, false)
-		if facts, err := reflection.Read(imp, observed); err != nil || facts.NodePoolsComplete != want {
+		if facts, err := reflection.Read(imp, hub.schemas, observed); err != nil || facts.NodePoolsComplete != want {
 			t.Errorf("%s: want all pools known %t, got %t (%s), %v", name, want, facts.NodePoolsComplete, facts.NodePoolsReason, err)
 		}
 	}

@@ -181,7 +181,7 @@ var providerOf = map[string]string{"EKS": "aws", "AKS": "azure", "GKE": "gcp"}
 func (h installed) reflect(tb testing.TB, imp reflection.Import, served reflection.Schemas, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
 	tb.Helper()
 	observed, _ := h.observe(tb, imp, served, f, true)
-	facts, err := reflection.Read(imp, observed)
+	facts, err := reflection.Read(imp, h.schemas, observed)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -19,14 +19,15 @@ const (
 
 // Read reads the facts out of what is observed. It returns ErrNotObserved until the provider has observed the cluster
 // and the cluster has an endpoint, and another error when what it observed is not the cluster that the import names.
-func Read(imp Import, observed Observed) (Facts, error) {
+// The schemas are those of the managed resources: what they lack is lossy.
+func Read(imp Import, served Schemas, observed Observed) (Facts, error) {
 	if err := imp.Validate(); err != nil {
 		return Facts{}, err
 	}
-	r := &reader{imp: imp, observed: observed, facts: Facts{Cloud: imp.Cloud}}
+	r := &reader{imp: imp, served: served, observed: observed, facts: Facts{Cloud: imp.Cloud}}
 	c := findCloud(imp.Cloud)
 	cluster := c.kinds[0]
-	b, ok := atProvider(r.observed.resources(imp, cluster)[imp.ClusterName], cluster.Kind, &r.notes)
+	b, ok := r.atProvider(r.observed.resources(imp, cluster)[imp.ClusterName], cluster.Kind)
 	if !ok {
 		return Facts{}, ErrNotObserved
 	}

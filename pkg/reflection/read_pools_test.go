@@ -94,7 +94,7 @@ func TestNodePoolsAreAUnion(t *testing.T) {
 		imp := newImport(f)
 		c.change(&imp, &f)
 		observed, _ := hub.observe(t, imp, served(reflection.EKS, true, false), f, c.nodesKnown)
-		facts, err := reflection.Read(imp, observed)
+		facts, err := reflection.Read(imp, hub.schemas, observed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestNodePoolsThatGo(t *testing.T) {
 	if !wants(t, imp, groups, observed, "general") {
 		t.Error("a pool that was observed is not wanted any more once it has no Nodes: it may be scaled to zero")
 	}
-	facts, err := reflection.Read(imp, observed)
+	facts, err := reflection.Read(imp, hub.schemas, observed)
 	if err != nil || !slices.Contains(poolNames(facts), "general") {
 		t.Errorf("a pool without Nodes is not read: %v, %v", poolNames(facts), err)
 	}
@@ -127,13 +127,13 @@ func TestNodePoolsThatGo(t *testing.T) {
 	if wants(t, imp, groups, observed, "general") {
 		t.Error("a pool that does not exist is still wanted")
 	}
-	facts, err = reflection.Read(imp, observed)
+	facts, err = reflection.Read(imp, hub.schemas, observed)
 	if err != nil || slices.Contains(poolNames(facts), "general") {
 		t.Errorf("a pool that does not exist is read out of the old observation: %v, %v", poolNames(facts), err)
 	}
 
 	imp.NodePools = []string{"general"}
-	facts, err = reflection.Read(imp, observed)
+	facts, err = reflection.Read(imp, hub.schemas, observed)
 	if err != nil || !slices.Contains(facts.GoneNodePools, "general") || !wants(t, imp, groups, observed, "general") {
 		t.Errorf("a pool that the user names is not reported as gone: %v, %v", facts.GoneNodePools, err)
 	}
@@ -180,7 +180,7 @@ func TestReflectNeedsTheInstalledKinds(t *testing.T) {
 	f := loadFixture(t, "eks-standard")
 	imp := newImport(f)
 	observed, _ := hub.observe(t, imp, served(reflection.EKS, true, false), f, true)
-	facts, err := reflection.Read(imp, observed)
+	facts, err := reflection.Read(imp, hub.schemas, observed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // reader reads one cluster's facts.
 type reader struct {
 	imp      Import
+	served   Schemas
 	observed Observed
 	facts    Facts
 	notes    notes
+}
+
+// atProvider is what a provider observed of a resource. What the installed provider cannot observe is reported.
+func (r *reader) atProvider(mr *unstructured.Unstructured, where string) (block, bool) {
+	return atProvider(mr, r.served, where, &r.notes)
 }
 
 // readPools reads the pools that are managed resources of their own.
@@ -25,7 +33,7 @@ func (r *reader) readPools(kind Kind, names []string, read func(block) NodePool)
 			continue
 		}
 		mr := resources[name]
-		b, ok := atProvider(mr, kind.Kind+"/"+name, &r.notes)
+		b, ok := r.atProvider(mr, kind.Kind+"/"+name)
 		switch {
 		case ok:
 			pool := read(b)

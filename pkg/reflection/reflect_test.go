@@ -308,7 +308,7 @@ func TestResourcesOfAnotherNamespaceAreNotRead(t *testing.T) {
 		mr.SetNamespace(namespace)
 		mr.SetName(reflection.ManagedName(imp, reflection.EKSCluster, true, "prod"))
 		mr.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "prod"})
-		_, err := reflection.Read(imp, reflection.Observed{Resources: []*unstructured.Unstructured{mr}})
+		_, err := reflection.Read(imp, nil, reflection.Observed{Resources: []*unstructured.Unstructured{mr}})
 		if read := err == nil; read != (namespace == imp.Namespace) {
 			t.Errorf("a managed resource in the namespace %q: read %v: %v", namespace, read, err)
 		}

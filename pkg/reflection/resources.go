@@ -71,7 +71,8 @@ func (i Import) poolNames(g grammar, observed Observed, kind Kind, n *notes) []s
 			case g.pool.MatchString(name):
 				names = append(names, name)
 			default:
-				n.add(Lossy{Field: "nodes", Observed: clean(name), Reason: "A Node label does not name a node pool of this cloud"})
+				// One entry, for others not to be displaced.
+				n.add(Lossy{Field: "nodes", Reason: "Node labels do not name node pools of this cloud"})
 			}
 		}
 	}

@@ -45,6 +45,16 @@ func (s Schemas) Managed(kind Kind) (gvk schema.GroupVersionKind, namespaced, fo
 	return schema.GroupVersionKind{}, false, false
 }
 
+// Observed is the schema without all but what the provider observes.
+func (s Schema) Observed() Schema {
+	out := Schema{Version: s.Version}
+	if observed := at(s.JSONSchemaProps, []string{"status", "atProvider"}); observed != nil {
+		status := apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"atProvider": *observed}}
+		out.JSONSchemaProps = &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"status": status}}
+	}
+	return out
+}
+
 // NewSchema takes a schema out of a CRD, or returns a NotServedError.
 func NewSchema(crd *apiextensionsv1.CustomResourceDefinition) (Schema, error) {
 	served := map[string]*apiextensionsv1.JSONSchemaProps{}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -25,11 +26,13 @@ type block struct {
 	paved *fieldpath.Paved
 	where string
 	notes *notes
+	// schema is that of the installed provider. Nil means that it is not known.
+	schema *apiextensionsv1.JSONSchemaProps
 }
 
 // atProvider is what a provider observed. False means that it has not observed anything yet, or that the resource is
-// gone.
-func atProvider(mr *unstructured.Unstructured, where string, n *notes) (block, bool) {
+// gone. Fields that the schema of its kind lacks are reported, if the schema is known.
+func atProvider(mr *unstructured.Unstructured, served Schemas, where string, n *notes) (block, bool) {
 	if mr == nil || IsGone(mr) {
 		return block{}, false
 	}
@@ -41,18 +44,63 @@ func atProvider(mr *unstructured.Unstructured, where string, n *notes) (block, b
 	if !ok || len(object) == 0 {
 		return block{}, false
 	}
-	return block{paved: fieldpath.Pave(object), where: where, notes: n}, true
+	kind := served[mr.GroupVersionKind().GroupKind()].JSONSchemaProps
+	return block{paved: fieldpath.Pave(object), where: where, notes: n, schema: at(kind, []string{"status", "atProvider"})}, true
 }
 
-func (b block) get(field string) (any, bool) {
-	if b.notes.lookedUp != nil {
-		b.notes.lookedUp(b.where + "." + field)
+// optional is the block without its schema: fields that it lacks are not reported.
+func (b block) optional() block {
+	b.schema = nil
+	return b
+}
+
+// renamed is the name of a field that newer providers call otherwise: that of its value, or else that in the schema.
+func (b block) renamed(newer, older string) string {
+	_, isNew := b.value(newer)
+	if _, isOld := b.value(older); !isNew && (isOld || b.lacks(newer) && !b.lacks(older)) {
+		return older
 	}
+	return newer
+}
+
+// lacks reports whether the installed provider cannot observe the field.
+func (b block) lacks(field string) bool {
+	if b.schema == nil || b.schema.XPreserveUnknownFields != nil {
+		return false
+	}
+	_, found := b.schema.Properties[field]
+	return !found
+}
+
+func (b block) value(field string) (any, bool) {
 	if b.paved == nil {
 		return nil, false
 	}
 	value, err := b.paved.GetValue(field)
 	return value, err == nil && value != nil
+}
+
+// get is the value of a field. One that the installed provider lacks is reported, once for all objects of a kind.
+func (b block) get(field string) (any, bool) {
+	if b.notes.lookedUp != nil {
+		b.notes.lookedUp(b.where + "." + field)
+	}
+	value, found := b.value(field)
+	if !found && b.lacks(field) {
+		object, path, _ := strings.Cut(b.where+"."+field, ".")
+		kind, _, _ := strings.Cut(object, "/")
+		b.notes.add(Lossy{Field: kind + "." + path, Reason: "The installed provider does not observe the field"})
+	}
+	return value, found
+}
+
+// nested is an empty block of the name.
+func (b block) nested(field string) block {
+	s := at(b.schema, []string{field})
+	if of := items(s); of != nil {
+		s = of
+	}
+	return block{where: b.where + "." + field, notes: b.notes, schema: s}
 }
 
 func (b block) note(field, observed, reason string) {
@@ -64,7 +112,7 @@ func (b block) block(field string) block {
 	if all := b.blocks(field, 1); len(all) > 0 {
 		return all[0]
 	}
-	return block{notes: b.notes, where: b.where + "." + field}
+	return b.nested(field)
 }
 
 // list is the list of the name, of which so many items are read at most. What is no list is a list of one.
@@ -87,9 +135,11 @@ func (b block) list(field string, most int) []any {
 // blocks are the nested blocks of the name, at most that many.
 func (b block) blocks(field string, most int) []block {
 	var out []block
+	nested := b.nested(field)
 	for _, item := range b.list(field, most) {
 		if object, ok := item.(map[string]any); ok {
-			out = append(out, block{paved: fieldpath.Pave(object), where: b.where + "." + field, notes: b.notes})
+			nested.paved = fieldpath.Pave(object)
+			out = append(out, nested)
 		} else if item != nil {
 			b.note(field, "", "The value is not an object")
 		}

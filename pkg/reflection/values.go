@@ -147,12 +147,15 @@ func (b block) taint(into []Taint, key, value, effect string) []Taint {
 	return append(into, Taint{Key: key, Value: value, Effect: known})
 }
 
-// parseTaint reads "key=value:effect" and "key:effect".
-func (b block) parseTaint(into []Taint, s string) []Taint {
-	at := strings.LastIndex(s, ":")
-	if at < 0 {
-		return b.taint(into, s, "", "")
+// parseTaints reads a list of "key=value:effect" and "key:effect".
+func (b block) parseTaints(field string) (out []Taint) {
+	for _, s := range b.texts(field, maxTaints) {
+		pair, effect := s, ""
+		if at := strings.LastIndex(s, ":"); at >= 0 {
+			pair, effect = s[:at], s[at+1:]
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		out = b.taint(out, key, value, effect)
 	}
-	key, value, _ := strings.Cut(s[:at], "=")
-	return b.taint(into, key, value, s[at+1:])
+	return out
 }

@@ -23,8 +23,8 @@ type ClusterImportStatus struct {
 	// +optional
 	Observed *ObservedCluster `json:"observed,omitempty"`
 
-	// lossy lists, field by field, what was observed but Cluster API's objects cannot express. Such a field is omitted, or
-	// has the value that the entry names, and never silently a default.
+	// lossy lists, field by field, what Cluster API's objects cannot express, and what the installed provider does not
+	// observe. Such a field is omitted, or has the value that the entry names, and never silently a default.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional

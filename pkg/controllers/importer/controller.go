@@ -314,7 +314,7 @@ func (r *Reconciler) importCluster(ctx context.Context, s *scope) (result, error
 		func() (result, error) { return result{}, r.collisions(ctx, s, hub, mayWrite) },
 		func() (result, error) { return result{}, r.setFinalizer(ctx, s.imp, true) },
 		func() (res result, err error) { obs, res, err = r.observe(ctx, s, hub, mayWrite); return res, err },
-		func() (res result, err error) { obs, res, err = r.read(s, obs); return res, err },
+		func() (res result, err error) { obs, res, err = r.read(s, hub, obs); return res, err },
 		func() (result, error) { return result{}, r.observedElsewhere(ctx, s, hub, obs) },
 		func() (res result, err error) { made, res, err = r.reflectProvider(ctx, s, hub, obs); return res, err },
 		func() (res result, err error) { k, res, err = r.kubeconfigs.kubeconfig(ctx, s, obs); return res, err },

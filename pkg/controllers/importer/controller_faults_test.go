@@ -125,8 +125,8 @@ func resourceDefinition(name, state string) client.Object {
 	return u
 }
 
-// changeCRD changes the schema of spec in the CRD of a managed resource.
-func (h *hubOfOneImport) changeCRD(kind reflection.Kind, change func(spec *apiextensionsv1.JSONSchemaProps)) {
+// changeCRD changes the schema of spec or status in the CRD of a managed resource.
+func (h *hubOfOneImport) changeCRD(kind reflection.Kind, of string, change func(*apiextensionsv1.JSONSchemaProps)) {
 	h.t.Helper()
 	gk := kind.Namespaced()
 	mapping, err := h.r.mapper.RESTMapping(gk)
@@ -139,9 +139,9 @@ func (h *hubOfOneImport) changeCRD(kind reflection.Kind, change func(spec *apiex
 		h.t.Fatal(err)
 	}
 	for _, v := range crd.Spec.Versions {
-		spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
-		change(&spec)
-		v.Schema.OpenAPIV3Schema.Properties["spec"] = spec
+		changed := v.Schema.OpenAPIV3Schema.Properties[of]
+		change(&changed)
+		v.Schema.OpenAPIV3Schema.Properties[of] = changed
 	}
 	if stored.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(crd); err != nil {
 		h.t.Fatal(err)

@@ -466,12 +466,12 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 		},
 		"PolicyNotInTheCRD": {
 			reason:    "Crossplane 1.11 had managementPolicy. The list is pruned, and the resource would be managed.",
-			arrange:   func(h *hubOfOneImport) { h.changeCRD(reflection.EKSNodeGroup, withoutPolicies) },
+			arrange:   func(h *hubOfOneImport) { h.changeCRD(reflection.EKSNodeGroup, "spec", withoutPolicies) },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
 		},
 		"PolicyObserveNotInTheCRD": {
 			reason:    "An early list did not know Observe.",
-			arrange:   func(h *hubOfOneImport) { h.changeCRD(reflection.EKSNodeGroup, withoutObserve) },
+			arrange:   func(h *hubOfOneImport) { h.changeCRD(reflection.EKSNodeGroup, "spec", withoutObserve) },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
 		},
 		"PolicyIsDropped": {

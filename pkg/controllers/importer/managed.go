@@ -204,12 +204,12 @@ func annotate(o client.Object, key, value string) {
 }
 
 // read adds the facts to an observation. Without them, reflections are neither created nor changed.
-func (r *Reconciler) read(s *scope, obs observation) (_ observation, res result, err error) {
+func (r *Reconciler) read(s *scope, hub capabilities, obs observation) (_ observation, res result, err error) {
 	cluster := slices.IndexFunc(obs.managed, reflection.IsCluster)
 	if cluster < 0 {
 		return obs, res, waitingForFirst(obs.progress)
 	}
-	facts, err := reflection.Read(s.wanted, r.observed(s, obs.managed))
+	facts, err := reflection.Read(s.wanted, hub.schemas, r.observed(s, obs.managed))
 	if errors.Is(err, reflection.ErrNotObserved) {
 		return obs, res, waitingForFirst(obs.progress)
 	}

@@ -132,7 +132,7 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
 				"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
 		}
-		into[gk] = reflection.Schema{Version: found.Version} // The rest is large, and nothing is checked against it.
+		into[gk] = found.Observed() // The rest is large, and nothing is checked against it.
 		return nil
 	}
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {

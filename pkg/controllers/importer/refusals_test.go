@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +51,25 @@ func (h *hubOfOneImport) lossyFields(words string) []string {
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(fields)))
+}
+
+// TestFieldThatTheProviderLacksIsLossy: the status says once what the installed provider does not observe.
+func TestFieldThatTheProviderLacksIsLossy(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []bool{false, true} {
+		h, want := newHub(t, anImport()), []string(nil)
+		if missing {
+			h.changeCRD(reflection.EKSNodeGroup, "status", func(status *apiextensionsv1.JSONSchemaProps) {
+				delete(status.Properties["atProvider"].Properties, "diskSize")
+			})
+			want = []string{"ClusterImport NodeGroup.diskSize"}
+		}
+		h.settle()
+		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+		if got := h.lossyFields("installed provider"); !slices.Equal(got, want) {
+			t.Errorf("want %v lossy, got %v", want, h.get().Status.Lossy)
+		}
+	}
 }
 
 // TestRefusedFieldsCostNoImport: a webhook refuses a part of what was observed. The rest is imported, the status says

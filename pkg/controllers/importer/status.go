@@ -266,7 +266,7 @@ func buildObserved(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 // buildLossy is the part of the lossy fields that users see.
 func buildLossy(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 	var out []fleetv1alpha1.LossyField
-	for _, l := range all[:min(len(all), maxLossy)] {
+	for _, l := range all {
 		kind, name, _ := strings.Cut(l.Object, "/")
 		if kind == "" {
 			kind, name = "ClusterImport", ""
@@ -275,7 +275,7 @@ func buildLossy(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 			Kind: cut(kind, 63), Name: cut(name, 253), Field: cut(l.Field, 253), Observed: cut(l.Observed, 256),
 			Reflected: cut(l.Default, 256), Reason: cut(l.Reason, 256),
 		}
-		if !slices.Contains(out, field) {
+		if len(out) < maxLossy && !slices.Contains(out, field) {
 			out = append(out, field)
 		}
 	}
