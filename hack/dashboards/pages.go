@@ -12,6 +12,12 @@ const (
 	legend  = "{{source}}/{{cluster_namespace}}/{{cluster_name}}"
 )
 
+// top queries the ten clusters with the highest values, because a graph with a line for each of a thousand is illegible.
+func top(expr string) query { return query{"topk(10, " + expr + ")", legend} }
+
+// bottom queries the ten clusters with the lowest values.
+func bottom(expr string) query { return query{"bottomk(10, " + expr + ")", legend} }
+
 func section(title string) panel { return panel{title: title, kind: "row"} }
 
 func number(title, about, expr string) panel {
@@ -20,6 +26,11 @@ func number(title, about, expr string) panel {
 
 func lines(title, about, unit string, queries ...query) panel {
 	return panel{title: title, about: about, kind: "timeseries", unit: unit, queries: queries}
+}
+
+func waiting(title, controller string) panel {
+	return lines(title, "They are due, and wait for a worker or for the connection. Of the ten clusters with the most.", "short",
+		top(`max by (`+cluster+`) (masthead_queue_depth{`+chosen+`, controller="`+controller+`"})`))
 }
 
 func table(title, about, expr string) panel {
@@ -57,11 +68,11 @@ func fleetOverview() dashboard {
 				`topk(10, sum by (`+cluster+`) (increase(masthead_cluster_connects_total{`+chosen+`, cause="probe"}[1d]))) > 0`),
 			section("Work"),
 			lines("Claims to the hub, 99 %", "Of the ten slowest clusters.", "s",
-				query{`topk(10, masthead:agent_claim_to_hub_seconds:p99_5m` + at + `)`, legend}),
+				top(`masthead:agent_claim_to_hub_seconds:p99_5m`+at)),
 			lines("Hub to status, 99 %", "Of the ten slowest clusters.", "s",
-				query{`topk(10, masthead:agent_hub_to_status_seconds:p99_5m` + at + `)`, legend}),
+				top(`masthead:agent_hub_to_status_seconds:p99_5m`+at)),
 			lines("Requests", "Of the ten clusters with the most.", "reqps",
-				query{`topk(10, sum by (` + cluster + `) (masthead:cluster_requests:rate5m` + at + `))`, legend}),
+				top(`sum by (`+cluster+`) (masthead:cluster_requests:rate5m`+at+`)`)),
 		},
 	}
 }
@@ -72,8 +83,8 @@ func clusterDetail() dashboard {
 		about: "One cluster: its connection, what it costs, and what is done in it.",
 		panels: []panel{
 			section("Connection"),
-			lines("Connected", "1 if the last probe succeeded.", "short",
-				query{`masthead:cluster_connected:max` + at, legend}),
+			lines("Connected", "1 if the last probe succeeded. Of ten clusters, those without a connection first.", "short",
+				bottom(`masthead:cluster_connected:max`+at)),
 			lines("Connections made", "By cause: the first one, after a loss, and for each kind of change.", "short",
 				query{`sum by (cause) (increase(masthead_cluster_connects_total` + at + `[$__rate_interval]))`, "{{cause}}"}),
 			lines("Failures", "Probes and attempts to connect that failed.", "short",
@@ -83,16 +94,19 @@ func clusterDetail() dashboard {
 				query{`sum by (verb) (rate(masthead_cluster_requests_total` + at + `[$__rate_interval]))`, "{{verb}}"}),
 			lines("Requests by code", "The class of the status code; none without an answer.", "reqps",
 				query{`sum by (code) (rate(masthead_cluster_requests_total` + at + `[$__rate_interval]))`, "{{code}}"}),
-			lines("Waiting for the limit", "Seconds of waiting in a second.", "short",
-				query{`sum by (` + cluster + `) (rate(masthead_cluster_client_throttled_seconds_total` + at + `[$__rate_interval]))`, legend}),
-			lines("Watches begun", "An API server ends each after five to ten minutes. More of them mean that watches restart.", "short",
-				query{`sum by (` + cluster + `) (increase(masthead_cluster_watches_started_total` + at + `[$__rate_interval]))`, legend}),
-			lines("Watches paused", "Seconds in a second in which a watch was not read, because the cluster sends too much.", "short",
-				query{`sum by (` + cluster + `) (rate(masthead_cluster_watches_paused_seconds_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Waiting for the limit", "Seconds of waiting in a second, of the ten clusters with the most.", "short",
+				top(`sum by (`+cluster+`) (rate(masthead_cluster_client_throttled_seconds_total`+at+`[$__rate_interval]))`)),
+			lines("Watches begun", "Of the ten clusters with the most. An API server ends each after five to ten minutes. "+
+				"More of them mean that watches restart.", "short",
+				top(`sum by (`+cluster+`) (increase(masthead_cluster_watches_started_total`+at+`[$__rate_interval]))`)),
+			lines("Watches paused", "Seconds in a second in which a watch was not read, because the cluster sends too much. "+
+				"Of the ten clusters with the most.", "short",
+				top(`sum by (`+cluster+`) (rate(masthead_cluster_watches_paused_seconds_total`+at+`[$__rate_interval]))`)),
 			lines("Answers refused", "Before they were decoded, by the limit that they exceed.", "short",
 				query{`sum by (limit) (increase(masthead_cluster_answers_refused_total` + at + `[$__rate_interval]))`, "{{limit}}"}),
 			section("Cost and work"),
-			lines("Memory", "Of the budget that clusters share.", "bytes", query{`max by (` + cluster + `) (masthead_cluster_memory_bytes` + at + `)`, legend}),
+			lines("Memory", "Of the budget that clusters share, of the ten clusters with the most.", "bytes",
+				top(`max by (`+cluster+`) (masthead_cluster_memory_bytes`+at+`)`)),
 			lines("Items that wait", "They are due, and wait for a worker or for the connection.", "short",
 				query{`max by (controller) (masthead_queue_depth` + at + `)`, "{{controller}}"}),
 			lines("Controllers that hang", "1 if an item recently took more than two seconds, so that the cluster has only one worker for a while.", "short",
@@ -104,8 +118,10 @@ func clusterDetail() dashboard {
 			lines("Copies of the hub's objects", "Read-only copies that are as in the hub.", "short",
 				query{`max by (crd) (masthead_discovery_objects` + at + `)`, "{{crd}}"}),
 			lines("Kinds that are shown", "1 if everything of the kind is there.", "short", query{`min by (crd) (masthead_discovery_served` + at + `)`, "{{crd}}"}),
-			lines("Protected", "1 if a policy protects what Masthead put there.", "short", query{`max by (` + cluster + `) (masthead_discovery_protected` + at + `)`, legend}),
-			lines("Panics", "Each is a bug.", "short", query{`sum by (` + cluster + `) (increase(masthead_panics_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Protected", "1 if a policy protects what Masthead put there. Of ten clusters, those without protection first.", "short",
+				bottom(`max by (`+cluster+`) (masthead_discovery_protected`+at+`)`)),
+			lines("Panics", "Each is a bug. Of the ten clusters with the most.", "short",
+				top(`sum by (`+cluster+`) (increase(masthead_panics_total`+at+`[$__rate_interval]))`)),
 		},
 	}
 }
@@ -130,18 +146,17 @@ func requirements() dashboard {
 				`masthead:agent_requirements:max{`+chosen+`, reason!="Synced"} > 0`),
 			table("Definitions that are refused", "Claim kinds that a cluster does not take as the hub offers them.",
 				`max by (`+cluster+`, crd) (masthead_agent_definition_served`+at+`) == 0`),
-			lines("Carried", "Claims that were written to the hub.", "ops",
-				query{`sum by (` + cluster + `) (rate(masthead_agent_writes_total{` + chosen + `, write="claim"}[$__rate_interval]))`, legend}),
-			lines("Statuses written", "Statuses of claims that were written to the cluster.", "ops",
-				query{`sum by (` + cluster + `) (rate(masthead_agent_writes_total{` + chosen + `, write="status"}[$__rate_interval]))`, legend}),
+			lines("Carried", "Claims that were written to the hub, of the ten clusters with the most.", "ops",
+				top(`sum by (`+cluster+`) (rate(masthead_agent_writes_total{`+chosen+`, write="claim"}[$__rate_interval]))`)),
+			lines("Statuses written", "Statuses of claims that were written to the cluster, of the ten clusters with the most.", "ops",
+				top(`sum by (`+cluster+`) (rate(masthead_agent_writes_total{`+chosen+`, write="status"}[$__rate_interval]))`)),
 			lines("Identities", "With whose rights claims are carried, and whether these can be used.", "short",
 				query{`sum by (reason) (max by (` + cluster + `, reason) (masthead_agent_identities` + at + `))`, "{{reason}}"}),
-			lines("Objects without a claim", "Objects of the hub whose claim is not in the cluster any more.", "short",
-				query{`max by (` + cluster + `) (masthead_agent_orphans` + at + `) > 0`, legend}),
-			lines("Strays", "Objects that name a claim as their source and are not the claim's.", "short",
-				query{`max by (` + cluster + `) (masthead_agent_strays` + at + `) > 0`, legend}),
-			lines("Claims that wait for a worker", "They are due, and wait for a worker or for the connection.", "short",
-				query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="agent"})`, legend}),
+			lines("Objects without a claim", "Objects of the hub whose claim is gone from the cluster, of the ten clusters with the most.", "short",
+				top(`max by (`+cluster+`) (masthead_agent_orphans`+at+`) > 0`)),
+			lines("Strays", "Objects that name a claim as their source and are not the claim's, of the ten clusters with the most.", "short",
+				top(`max by (`+cluster+`) (masthead_agent_strays`+at+`) > 0`)),
+			waiting("Claims that wait for a worker", "agent"),
 		},
 	}
 }
@@ -161,8 +176,7 @@ func applications() dashboard {
 				`sum by (`+cluster+`) (masthead:applications:max{`+chosen+`, health=~"Degraded|Missing"}) > 0`),
 			table("Clusters with Applications of unknown health", "A kind or a right is missing.",
 				`masthead:applications:max{`+chosen+`, health="Unknown"} > 0`),
-			lines("Applications that wait for a worker", "They are due, and wait for a worker or for the connection.", "short",
-				query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="application"})`, legend}),
+			waiting("Applications that wait for a worker", "application"),
 			section("Each Application (with --application-metrics=PerApplication)"),
 			table("Applications that are not healthy", "The state in which each is.",
 				`max by (`+cluster+`, application_namespace, application_name, health) (masthead_application_health{`+chosen+`, health!="Healthy"})`),
@@ -203,14 +217,13 @@ func references() dashboard {
 		panels: []panel{
 			lines("Objects by reason", "The reason of the condition ReferencesResolved.", "short",
 				query{`sum by (reason) (max by (` + cluster + `, reason) (masthead_references_objects` + at + `))`, "{{reason}}"}),
-			lines("Fields filled in", "Fields that references filled in.", "ops",
-				query{`sum by (` + cluster + `) (rate(masthead_references_filled_fields_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Fields filled in", "Fields that references filled in, of the ten clusters with the most.", "ops",
+				top(`sum by (`+cluster+`) (rate(masthead_references_filled_fields_total`+at+`[$__rate_interval]))`)),
 			lines("Kinds by state of their watch", "Objects of a kind that is not Synced do not report that their references are not resolved.", "short",
 				query{`sum by (state) (max by (` + cluster + `, state) (masthead_references_kinds` + at + `))`, "{{state}}"}),
 			table("Objects whose references are not resolved", "By the reason of their condition.",
 				`max by (`+cluster+`, reason) (masthead_references_objects{`+chosen+`, reason!="Resolved"}) > 0`),
-			lines("Objects that wait for a worker", "They are due, and wait for a worker or for the connection.", "short",
-				query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="references"})`, legend}),
+			waiting("Objects that wait for a worker", "references"),
 		},
 	}
 }
