@@ -268,7 +268,7 @@ func internals() dashboard {
 				query{`go_goroutines{job=~".*masthead.*"}`, "{{pod}}"}),
 			lines("File descriptors", "Open ones, and how many may be open.", "short",
 				query{`process_open_fds{job=~".*masthead.*"}`, "{{pod}} open"}, query{`process_max_fds{job=~".*masthead.*"}`, "{{pod}} limit"}),
-			lines("Requests by code", "To the hub and to clusters.", "reqps",
+			lines("Requests by code", "To the hub.", "reqps",
 				query{`sum by (code) (rate(rest_client_requests_total{job=~".*masthead.*"}[$__rate_interval]))`, "{{code}}"}),
 		},
 	}
