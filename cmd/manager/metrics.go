@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
@@ -32,6 +33,9 @@ var countsRequests = func() *hubRequests {
 
 // Increment implements ResultMetric.
 func (m *hubRequests) Increment(ctx context.Context, code, method, host string) {
+	if n, err := strconv.Atoi(code); err == nil && http.StatusText(n) == "" {
+		code = "<error>" // Clusters may be behind the front end of the hub.
+	}
 	if hub := m.host.Load(); hub != nil && *hub == host {
 		m.ResultMetric.Increment(ctx, code, method, host)
 	}

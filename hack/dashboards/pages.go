@@ -12,7 +12,7 @@ const (
 	legend  = "{{source}}/{{cluster_namespace}}/{{cluster_name}}"
 )
 
-// top queries the ten clusters with the highest values, because a graph with a line for each of a thousand is illegible.
+// top queries the ten clusters with the highest values: a graph with a line for each of a thousand is illegible.
 func top(expr string) query { return query{"topk(10, " + expr + ")", legend} }
 
 // bottom queries the ten clusters with the lowest values.

@@ -27,7 +27,7 @@ func libraries() []metric.Definition {
 		of(metric.TypeCounter, "rest_client_requests_total", "Requests to the hub.",
 			metric.Label{Name: "code", Values: "the status code, or <error>"},
 			metric.Label{Name: "method", Values: "the HTTP method"},
-			metric.Label{Name: "host", Values: "the address of the hub"}),
+			metric.Label{Name: "host", Values: "the host of the hub"}),
 		of(metric.TypeGauge, "leader_election_master_status", "1 if this replica holds the lease, else 0.",
 			metric.Label{Name: "name", Values: "the name of the Lease"}),
 		of(metric.TypeCounter, "process_cpu_seconds_total", "CPU time of the process."),

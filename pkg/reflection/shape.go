@@ -56,8 +56,8 @@ func (b block) optional() block {
 
 // renamed is the name of a field that newer providers call otherwise: that of its value, or else that in the schema.
 func (b block) renamed(newer, older string) string {
-	_, isNew := b.value(newer)
-	if _, isOld := b.value(older); !isNew && (isOld || b.lacks(newer) && !b.lacks(older)) {
+	value, _ := b.value(newer)
+	if _, isOld := b.value(older); (value == nil || value == "") && (isOld || b.lacks(newer) && !b.lacks(older)) {
 		return older
 	}
 	return newer
@@ -65,7 +65,7 @@ func (b block) renamed(newer, older string) string {
 
 // lacks reports whether the installed provider cannot observe the field.
 func (b block) lacks(field string) bool {
-	if b.schema == nil || b.schema.XPreserveUnknownFields != nil {
+	if b.schema == nil || b.schema.XPreserveUnknownFields != nil || b.schema.AdditionalProperties != nil {
 		return false
 	}
 	_, found := b.schema.Properties[field]

@@ -134,14 +134,15 @@ func (r *pluginRunner) run(ctx context.Context, namespace string, a access) (kub
 		Token:                 status.Token,
 		ClientCertificateData: []byte(status.ClientCertificateData), ClientKeyData: []byte(status.ClientKeyData),
 	})
-	return kubeconfig, expiry(status), err //nolint:wrapcheck // An InvalidError.
+	return kubeconfig, expiry(status, r.clock.Now()), err //nolint:wrapcheck // An InvalidError.
 }
 
-// expiry is when credentials expire: the certificate may before the time that the plugin says. Zero means never.
-func expiry(s *clientauthenticationv1.ExecCredentialStatus) metav1.Time {
+// expiry is when credentials expire: the certificate may before the time that the plugin says. Zero means never. An
+// expired certificate says nothing: what is rejected is tried again with back-off.
+func expiry(s *clientauthenticationv1.ExecCredentialStatus, now time.Time) metav1.Time {
 	expires := ptr.Deref(s.ExpirationTimestamp, metav1.Time{})
 	chain, err := cert.ParseCertsPEM([]byte(s.ClientCertificateData)) // An error is none, or one that is refused.
-	if err == nil && (expires.IsZero() || chain[0].NotAfter.Before(expires.Time)) {
+	if err == nil && chain[0].NotAfter.After(now) && (expires.IsZero() || chain[0].NotAfter.Before(expires.Time)) {
 		expires.Time = chain[0].NotAfter
 	}
 	return expires

@@ -306,6 +306,7 @@ func TestExpiry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		says *metav1.Time
 		cert string
+		late bool
 		want time.Time
 	}{
 		"Nothing":           {},
@@ -313,9 +314,14 @@ func TestExpiry(t *testing.T) {
 		"Certificate":       {cert: string(pem), want: end},
 		"CertificateBefore": {says: &after, cert: string(pem), want: end},
 		"CertificateAfter":  {says: &before, cert: string(pem), want: before.Time},
+		"Expired":           {cert: string(pem), late: true},
 		"NoCertificate":     {says: &before, cert: "none", want: before.Time},
 	} {
-		got := expiry(&clientauthenticationv1.ExecCredentialStatus{ExpirationTimestamp: tc.says, ClientCertificateData: tc.cert})
+		now := end.Add(-2 * time.Hour)
+		if tc.late {
+			now = end
+		}
+		got := expiry(&clientauthenticationv1.ExecCredentialStatus{ExpirationTimestamp: tc.says, ClientCertificateData: tc.cert}, now)
 		if !got.Time.Equal(tc.want) {
 			t.Errorf("%s: want %v, got %v", name, tc.want, got)
 		}
