@@ -323,7 +323,7 @@ func (r *Reconciler) importCluster(ctx context.Context, s *scope) (result, error
 		func() (result, error) { return result{}, r.prune(ctx, s, obs, made) },
 	)
 	if isNotServed(err) {
-		r.kinds.forget(s.wanted.Cloud)
+		r.kinds.Remove(s.wanted.Cloud)
 	}
 	kept, failed := run(func() (result, error) { return r.kubeconfigs.keepKubeconfig(ctx, s, obs, all) })
 	all.add(kept)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ import (
 // CRDs, which takes most of the time of a start, and nothing else.
 type Starts struct {
 	options Options
-	kinds   *kinds
+	kinds   *cache.LRUExpireCache
 }
 
 // NewStarts is for Reconcilers with some options.

@@ -32,15 +32,16 @@ func (r *Reconciler) preflight(ctx context.Context, s *scope) (hub capabilities,
 	if err := s.wanted.Validate(); err != nil {
 		return hub, res, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}
-	if hub.cloudKinds = r.kinds.get(s.wanted.Cloud); hub.cloudKinds == nil {
-		hub.cloudKinds, err = r.observeKinds(ctx, s.wanted.Cloud)
+	known, _ := r.kinds.Get(s.wanted.Cloud)
+	if hub.schemas, _ = known.(reflection.Schemas); hub.schemas == nil {
+		hub.schemas, err = r.observeKinds(ctx, s.wanted.Cloud)
 		if unserved, ok := errors.AsType[*reflection.NotServedError](err); ok {
 			err = stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "%s", unserved)
 		}
 		if err != nil {
 			return hub, res, err
 		}
-		r.kinds.put(s.wanted.Cloud, hub.cloudKinds)
+		r.kinds.Add(s.wanted.Cloud, hub.schemas, kindsFor)
 	}
 	for kind := range hub.schemas {
 		if err := r.watch(ctx, hub.schemas.Kind(kind)); err != nil {
@@ -72,14 +73,14 @@ func managedKinds(s *scope, hub capabilities) []schema.GroupVersionKind {
 }
 
 // observeKinds queries the hub for the kinds of a cloud, and for the manager's rights to them.
-func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
-	found := &cloudKinds{schemas: reflection.Schemas{}}
+func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (reflection.Schemas, error) {
+	found := reflection.Schemas{}
 	for _, kind := range reflection.Kinds(name) {
-		if err := r.lookManaged(ctx, kind, found.schemas); err != nil {
+		if err := r.lookManaged(ctx, kind, found); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.oneGeneration(ctx, name, found.schemas); err != nil {
+	if err := r.oneGeneration(ctx, name, found); err != nil {
 		return nil, err
 	}
 	for _, kind := range reflection.ReflectedKinds(name) {
@@ -91,7 +92,7 @@ func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*
 		if err != nil {
 			return nil, err
 		}
-		found.schemas[kind] = is
+		found[kind] = is
 	}
 	return found, nil
 }
@@ -270,14 +271,14 @@ func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
 // mayImport checks whether the manager has a right that it has only with all that every import needs. Without it,
 // nothing is read that a user of the hub names in a ClusterImport.
 func (r *Reconciler) mayImport(ctx context.Context) error {
-	if r.kinds.isGranted() {
+	if _, found := r.kinds.Get(grantedKey{}); found {
 		return nil
 	}
 	err := r.may(ctx, authorizationv1.ResourceAttributes{
 		Group: fleetv1alpha1.GroupVersion.Group, Resource: "clusterimports", Subresource: "objects", Verb: "create",
 	})
 	if err == nil {
-		r.kinds.grant()
+		r.kinds.Add(grantedKey{}, true, kindsFor)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +40,8 @@ type Reconciler struct {
 	clock    clock.Clock
 	verify   func(ctx context.Context, namespace string) error
 
-	kinds  *kinds
+	// kinds caches what the hub serves for each cloud, and, for grantedKey, that the manager may import.
+	kinds  *cache.LRUExpireCache
 	states *states
 
 	// outcomes are what the hub refuses, or others change, of the reflections.
