@@ -13,16 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -50,21 +47,9 @@ func (r *Reconciler) report(ctx context.Context, s *scope, res result) error {
 	if equality.Semantic.DeepEqual(s.imp.Status, status) {
 		return nil
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return fmt.Errorf("cannot encode the status of ClusterImport %q: %w", s.key(), err)
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": fleetv1alpha1.GroupVersion.String(), "kind": "ClusterImport",
-		"metadata": map[string]any{"namespace": s.imp.Namespace, "name": s.imp.Name, "uid": string(s.imp.UID)},
-		"status":   content,
-	}}
-	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // It was deleted or replaced, which the watch says too.
-	}
-	if err != nil {
-		return fmt.Errorf("cannot apply the status of ClusterImport %q: %w", s.key(), err)
+	gvk := fleetv1alpha1.GroupVersion.WithKind("ClusterImport")
+	if applied, err := apply.Status(ctx, r.hub, gvk, s.imp, &status, fleetv1alpha1.ImportFieldManager); !applied {
+		return err
 	}
 	before := meta.FindStatusCondition(s.imp.Status.Conditions, fleetv1alpha1.ConditionReady)
 	if before == nil || before.Status != ready.Status || before.Reason != ready.Reason {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -25,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 )
 
 const (
@@ -103,25 +102,7 @@ func (r *classReconciler) write(
 	if !class.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(class.Status, status) {
 		return nil
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": fleetv1alpha1.GroupVersion.String(),
-		"kind":       "EnrollmentClass",
-		// The UID ensures that a class that was just deleted is not recreated without a spec.
-		"metadata": map[string]any{"name": class.Name, "uid": string(class.UID)},
-		"status": map[string]any{
-			"observedGeneration": status.ObservedGeneration,
-			"enrolledClusters":   int64(status.EnrolledClusters),
-			"connectedClusters":  int64(status.ConnectedClusters),
-			"conditions":         applyConditions(status.Conditions),
-		},
-	}}
-	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // The class was deleted or replaced, which the watch says too.
-	}
-	if err != nil {
-		return fmt.Errorf("cannot apply the status of EnrollmentClass %q: %w", class.Name, err)
-	}
-	return nil
+	kind := fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass")
+	_, err := apply.Status(ctx, r.hub, kind, class, &status, fleetv1alpha1.FieldManager)
+	return err
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/clock"
@@ -26,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
@@ -157,24 +156,10 @@ func (h *Rules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule, statu
 	if equality.Semantic.DeepEqual(rule.Status, status) || h.written[rule.UID] == writing {
 		return nil
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": fleetv1alpha1.GroupVersion.String(),
-		"kind":       "HealthRule",
-		// The UID ensures that a rule deleted meanwhile is not recreated without a spec.
-		"metadata": map[string]any{"name": rule.Name, "uid": string(rule.UID)},
-		"status": map[string]any{
-			"observedGeneration": status.ObservedGeneration,
-			"conditions":         appliedConditions(status.Conditions),
-		},
-	}}
-	err := h.writer.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // The rule was deleted or replaced, which the watch reports too.
+	kind := fleetv1alpha1.GroupVersion.WithKind("HealthRule")
+	applied, err := apply.Status(ctx, h.writer, kind, rule, &status, fleetv1alpha1.FieldManager)
+	if applied {
+		h.written[rule.UID] = writing
 	}
-	if err != nil {
-		return fmt.Errorf("cannot apply the status of HealthRule %q: %w", rule.Name, err)
-	}
-	h.written[rule.UID] = writing
-	return nil
+	return err
 }

@@ -164,14 +164,3 @@ func nameAt(rules []fleetv1alpha1.HealthRule, at revision) string {
 	}
 	return ""
 }
-
-func appliedConditions(conditions []metav1.Condition) []any {
-	applied := make([]any, 0, len(conditions))
-	for _, c := range conditions {
-		applied = append(applied, map[string]any{
-			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
-			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-		})
-	}
-	return applied
-}
