@@ -156,7 +156,7 @@ func setupControllers(
 	queueMetrics := multicluster.NewMetrics(metrics.Registry)
 	users := &install.PolicyUsers{}
 	err = agent.Setup(mgr, agent.Options{
-		Fleet: provider, Gate: gate, Reporter: definitions, Users: users, HubBudget: hubMemory,
+		Fleet: provider, Gate: gate, Reporter: definitions.Report, Users: users, HubBudget: hubMemory,
 		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),
 		MaxConcurrentReconciles: o.Agent.Workers,
 		MaxInFlightPerCluster:   o.Agent.workersPerCluster(),
@@ -167,7 +167,7 @@ func setupControllers(
 		return fmt.Errorf("cannot set up the agent: %w", err)
 	}
 	err = discovery.Setup(mgr, discovery.Options{
-		Fleet: provider, Gate: gate, Reporter: definitions, Users: users,
+		Fleet: provider, Gate: gate, Reporter: definitions.Report, Users: users,
 		RequestTimeout: o.Connections.RequestTimeout.Duration,
 		Registerer:     metrics.Registry,
 		QueueMetrics:   queueMetrics,
@@ -176,7 +176,7 @@ func setupControllers(
 		return fmt.Errorf("cannot set up discovery: %w", err)
 	}
 	err = setupApplications(mgr, o, application.Options{
-		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users, QueueMetrics: queueMetrics,
+		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions.Report, Users: users, QueueMetrics: queueMetrics,
 	})
 	if err != nil {
 		return err

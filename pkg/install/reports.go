@@ -16,29 +16,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Reporter receives the state of definitions in the workload clusters. It must not block.
-type Reporter interface {
-	// DefinitionServed: the cluster has the wanted definition, and the objects that belong to it.
-	DefinitionServed(cluster mcr.ClusterName, crd string)
-
-	// DefinitionRefused: the cluster does not. The reason is one of the installer's constants, the message is for users.
-	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
-
-	// DefinitionForgotten: the definition is no longer meant for the cluster, or the cluster is gone.
-	DefinitionForgotten(cluster mcr.ClusterName, crd string)
-}
-
-// NopReporter discards all reports.
-type NopReporter struct{}
-
-// DefinitionServed implements Reporter.
-func (NopReporter) DefinitionServed(mcr.ClusterName, string) {}
-
-// DefinitionRefused implements Reporter.
-func (NopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
-
-// DefinitionForgotten implements Reporter.
-func (NopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
+// Reporter receives the state of a definition in a workload cluster. It must not block. There is no problem if the
+// cluster has the wanted definition, and the objects that belong to it. The reason of one is among the installer's
+// constants, its message is for users. A definition is not wanted if it is no longer meant for the cluster, or the
+// cluster is gone.
+type Reporter func(cluster mcr.ClusterName, crd string, wanted bool, problem *condition.Error)
 
 // Reports publishes the state of definitions in workload clusters: always to a Reporter, and once per reason as an
 // event on the enrolled object and in the log, because a message can repeat what a cluster says, and differ each time.
@@ -57,7 +39,7 @@ type reportKey struct {
 // NewReports returns Reports that have reported nothing. The reporter may be nil.
 func NewReports(reporter Reporter, recorder events.EventRecorder) *Reports {
 	if reporter == nil {
-		reporter = NopReporter{}
+		reporter = func(mcr.ClusterName, string, bool, *condition.Error) {}
 	}
 	return &Reports{reporter: reporter, recorder: recorder}
 }
@@ -68,9 +50,9 @@ func (r *Reports) Definition(ctx context.Context, cluster connection.Cluster, cr
 	eventType := corev1.EventTypeWarning
 	if served {
 		eventType = corev1.EventTypeNormal
-		r.reporter.DefinitionServed(cluster.Name, crd)
+		r.reporter(cluster.Name, crd, true, nil)
 	} else {
-		r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
+		r.reporter(cluster.Name, crd, true, p)
 	}
 	r.event(ctx, cluster, crd, eventType, action, p)
 }
@@ -100,7 +82,7 @@ func (r *Reports) event(ctx context.Context, cluster connection.Cluster, crd, ev
 func (r *Reports) Forget(cluster mcr.ClusterName, crd string) {
 	r.reasons.Set(reportKey{cluster, crd}, "")
 	if crd != "" {
-		r.reporter.DefinitionForgotten(cluster, crd)
+		r.reporter(cluster, crd, false, nil)
 	}
 }
 

@@ -14,23 +14,24 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// lastReport is a Reporter that keeps what it received last.
+// lastReport keeps what a Reporter received last.
 type lastReport string
 
-func (l *lastReport) DefinitionServed(_ mcr.ClusterName, crd string) {
-	*l = lastReport("served " + crd)
-}
-func (l *lastReport) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
-	*l = lastReport("refused " + crd + " " + reason)
-}
-func (l *lastReport) DefinitionForgotten(_ mcr.ClusterName, crd string) {
-	*l = lastReport("forgotten " + crd)
+func (l *lastReport) report(_ mcr.ClusterName, crd string, wanted bool, p *condition.Error) {
+	switch {
+	case !wanted:
+		*l = lastReport("forgotten " + crd)
+	case p != nil:
+		*l = lastReport("refused " + crd + " " + p.Reason)
+	default:
+		*l = lastReport("served " + crd)
+	}
 }
 
 func TestReports(t *testing.T) {
 	var reported lastReport
 	recorder := events.NewFakeRecorder(1)
-	r := NewReports(&reported, recorder)
+	r := NewReports(reported.report, recorder)
 	w1 := connection.Cluster{Name: "w1"}
 	foreign := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: "It is another client's."}
 	newer := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionNewer, Message: "It is newer."}

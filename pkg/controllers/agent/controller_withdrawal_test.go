@@ -21,8 +21,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/install"
 )
 
 // closed waits until the definition in the workload cluster is being withdrawn.
@@ -49,21 +49,19 @@ func TestDefinitionThatTheClassDoesNotOfferGoes(t *testing.T) {
 
 // shownDefinitions records what the ClusterProfile shows of definitions.
 type shownDefinitions struct {
-	install.NopReporter
 	mu      sync.Mutex
 	reasons map[string]string
 }
 
-func (s *shownDefinitions) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
+func (s *shownDefinitions) report(_ mcr.ClusterName, crd string, wanted bool, problem *condition.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reasons[crd] = reason
-}
-
-func (s *shownDefinitions) DefinitionForgotten(_ mcr.ClusterName, crd string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.reasons, crd)
+	switch {
+	case !wanted:
+		delete(s.reasons, crd)
+	case problem != nil:
+		s.reasons[crd] = problem.Reason
+	}
 }
 
 // A definition that is not offered any more, and that Masthead lacks the right to remove, does not stay without a word.
@@ -90,7 +88,7 @@ func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 			f := prepareFixture(t)
 			f.WorkloadUser = f.Class
 			shown := &shownDefinitions{reasons: map[string]string{}}
-			f.options = func(o *Options) { o.Reporter = shown }
+			f.options = func(o *Options) { o.Reporter = shown.report }
 			f.GrantWorkload("-own", definitions(tc.before...)...)
 			f.GrantWorkload("-claims", f.RightsForClaims()...)
 			f.start()

@@ -19,20 +19,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
-
-// refusals is a Reporter that records refusals.
-type refusals struct {
-	install.NopReporter
-	reasons map[string]string
-}
-
-func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
-	r.reasons[crd] = reason
-}
 
 // TestWhatIsStaleIsNotBelieved: kinds can be neither listed nor watched any more. Their cache is not trusted, and what
 // depends on it is reported.
@@ -64,14 +53,19 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 		t.Errorf("want nothing to be decided by what was known of the hub, got %+v", p)
 	}
 
-	reporter := refusals{reasons: map[string]string{}}
+	reasons := map[string]string{}
+	reporter := func(_ mcr.ClusterName, crd string, _ bool, problem *condition.Error) {
+		if problem != nil {
+			reasons[crd] = problem.Reason
+		}
+	}
 	recorder := events.NewFakeRecorder(1)
-	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*downstream.Metrics)(nil)})
+	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: downstream.New(nil)})
 	crd := claims.GroupResource().String()
 	if _, err := d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, index.DefinitionRequest("w1", crd), claims); err != nil {
 		t.Fatal(err)
 	}
-	if got := reporter.reasons[crd]; got != fleetv1alpha1.ReasonClaimsStale {
+	if got := reasons[crd]; got != fleetv1alpha1.ReasonClaimsStale {
 		t.Errorf("want the definition to be refused with %s, got %q", fleetv1alpha1.ReasonClaimsStale, got)
 	}
 	if e := <-recorder.Events; !strings.Contains(e, fleetv1alpha1.ReasonClaimsStale) {

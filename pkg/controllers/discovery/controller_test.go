@@ -17,17 +17,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// latest is a Reporter that keeps the last message.
-type latest struct {
-	install.NopReporter
-
-	message string
-}
-
-func (l *latest) DefinitionRefused(_ mcr.ClusterName, _, _, message string) { l.message = message }
-
 func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
-	reporter, recorder := &latest{}, events.NewFakeRecorder(10)
+	latest, recorder := "", events.NewFakeRecorder(10)
+	reporter := func(_ mcr.ClusterName, _ string, _ bool, problem *condition.Error) {
+		if problem != nil {
+			latest = problem.Message
+		}
+	}
 	r := &reconciler{reports: newReports(recorder, reporter, NewMetrics(prometheus.NewRegistry()))}
 	r.workloads = newWorkloads(r.reports, &install.PolicyUsers{}, time.Now)
 	p := &pass{reconciler: r, w: &workload{name: "w1"}, cluster: connection.Cluster{Name: "w1"}}
@@ -36,15 +32,15 @@ func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
 	}
 	r.workloads.Add(t.Context(), "w1", p.w)
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
-		if report(message); reporter.message != message {
-			t.Errorf("want %q, got %q", message, reporter.message)
+		if report(message); latest != message {
+			t.Errorf("want %q, got %q", message, latest)
 		}
 	}
 	if len(recorder.Events) != 1 {
 		t.Errorf("want one event, as the text may be the cluster's, got %d", len(recorder.Events))
 	}
 	r.workloads.Remove("w1", p.w)
-	if report("It is gone."); reporter.message != "It is that of B." || testutil.CollectAndCount(r.reports.metrics.served) > 0 {
-		t.Errorf("want nothing about a cluster that is gone, got %q", reporter.message)
+	if report("It is gone."); latest != "It is that of B." || testutil.CollectAndCount(r.reports.metrics.served) > 0 {
+		t.Errorf("want nothing about a cluster that is gone, got %q", latest)
 	}
 }

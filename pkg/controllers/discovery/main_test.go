@@ -26,6 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -68,7 +69,7 @@ func TestMain(m *testing.M) {
 	servers.Run(m)
 }
 
-// lastReports is an install.Reporter that records the last report for each definition.
+// lastReports has the last report for each definition.
 type lastReports struct {
 	mu    sync.Mutex
 	kinds map[string]string
@@ -86,9 +87,16 @@ func (r *lastReports) get(crd string) string {
 	return r.kinds[crd]
 }
 
-func (r *lastReports) DefinitionServed(_ mcr.ClusterName, crd string)             { r.set(crd, "Served") }
-func (r *lastReports) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) { r.set(crd, reason) }
-func (r *lastReports) DefinitionForgotten(_ mcr.ClusterName, crd string)          { r.set(crd, "") }
+func (r *lastReports) report(_ mcr.ClusterName, crd string, wanted bool, problem *condition.Error) {
+	switch {
+	case !wanted:
+		r.set(crd, "")
+	case problem != nil:
+		r.set(crd, problem.Reason)
+	default:
+		r.set(crd, "Served")
+	}
+}
 
 // fixture is a hub and a workload cluster with discovery between them.
 type fixture struct {
@@ -160,7 +168,7 @@ func (f *fixture) start() {
 	f.T.Helper()
 	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub), controllertest.Scheme())
 	f.users = &install.PolicyUsers{}
-	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.manager.Gate, Reporter: f.reports, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
+	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.manager.Gate, Reporter: f.reports.report, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
 	if err := o.setDefaults(); err != nil {
 		f.T.Fatal(err)
 	}

@@ -36,6 +36,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -579,7 +580,7 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	c := h.cluster("w1")
 	const crd = "mysqls.database.acmeco.org"
 	fleet.enrol(h.namespace, "w1")
-	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to another owner")
+	definitions.Report(c.Name, crd, true, &condition.Error{Reason: "ForeignDefinition", Message: "It belongs to another owner"})
 	reason := func() string {
 		if p := h.profile(t, "capi-w1"); p != nil {
 			if c := meta.FindStatusCondition(p.Status.Conditions, fleetv1alpha1.ConditionKindsServed); c != nil {
@@ -592,11 +593,11 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	eventually(t, "a definition refused before the cluster was seen", func() bool {
 		return reason() == fleetv1alpha1.ReasonDefinitionsRefused
 	})
-	definitions.DefinitionServed(c.Name, crd)
+	definitions.Report(c.Name, crd, true, nil)
 	eventually(t, "the definition being served", func() bool { return reason() == fleetv1alpha1.ReasonAllServed })
-	definitions.DefinitionRefused(c.Name, crd, "DefinitionForbidden", "")
+	definitions.Report(c.Name, crd, true, &condition.Error{Reason: "DefinitionForbidden"})
 	eventually(t, "the definition being refused", func() bool { return reason() == fleetv1alpha1.ReasonDefinitionsRefused })
-	definitions.DefinitionForgotten(c.Name, crd)
+	definitions.Report(c.Name, crd, false, nil)
 	eventually(t, "the definition being forgotten", func() bool { return reason() == fleetv1alpha1.ReasonAllServed })
 	if got := definitions.refused[c.Name]; got != nil {
 		t.Errorf("Nothing may be kept about a cluster without refused definitions, got %v", got)
@@ -627,12 +628,12 @@ func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 		return ""
 	}
 	fleet.set(c)
-	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
+	definitions.Report(c.Name, "mysqls.database.acmeco.org", true, &condition.Error{Reason: "ForeignDefinition"})
 	eventually(t, "the refused definition", func() bool { return kindsServed() == fleetv1alpha1.ReasonDefinitionsRefused })
 	fleet.remove(c.Name)
 	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	// A report that was already being sent arrives late.
-	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
+	definitions.Report(c.Name, "mysqls.database.acmeco.org", true, &condition.Error{Reason: "ForeignDefinition"})
 	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	fleet.set(c)
 	eventually(t, "a cluster that came back, of which nothing is known", func() bool { return kindsServed() == fleetv1alpha1.ReasonAllServed })

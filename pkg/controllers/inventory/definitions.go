@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // publishInterval is the minimum interval between publications about the definitions of one cluster. The first change
@@ -43,20 +45,14 @@ func (p publishedDefinitions) left(now time.Time) time.Duration {
 	return max(0, min(p.at.Add(publishInterval).Sub(now), publishInterval))
 }
 
-// DefinitionServed reports that the definition is in the cluster.
-func (d *Definitions) DefinitionServed(cluster mcr.ClusterName, crd string) {
-	d.set(cluster, crd, "")
-}
-
-// DefinitionRefused reports that the definition cannot be put into the cluster, and why. Only the reason is used here;
-// the message is for queries about one definition.
-func (d *Definitions) DefinitionRefused(cluster mcr.ClusterName, crd, reason, _ string) {
+// Report is an install.Reporter. Only the reason of a problem is used here; the message is for queries about one
+// definition.
+func (d *Definitions) Report(cluster mcr.ClusterName, crd string, _ bool, problem *condition.Error) {
+	reason := ""
+	if problem != nil {
+		reason = problem.Reason
+	}
 	d.set(cluster, crd, reason)
-}
-
-// DefinitionForgotten reports that the definition is no longer meant for the cluster, or that the cluster is gone.
-func (d *Definitions) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
-	d.set(cluster, crd, "")
 }
 
 // forgetCluster drops a cluster that left the fleet. Its reporters may be gone as well, and its refusals must not be

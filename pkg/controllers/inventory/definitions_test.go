@@ -14,6 +14,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 func TestDefinitionsToPublish(t *testing.T) {
@@ -77,9 +78,9 @@ func TestDefinitionsToPublish(t *testing.T) {
 func TestNothingIsKeptOfAClusterThatRefusesNothing(t *testing.T) {
 	const name = mcr.ClusterName("capi/fleet/w1")
 	d, now := &Definitions{}, time.Now()
-	d.DefinitionRefused(name, "mysqls.database.acmeco.org", "A", "")
+	d.Report(name, "mysqls.database.acmeco.org", true, &condition.Error{Reason: "A"})
 	d.toPublish(name, now)
-	d.DefinitionServed(name, "mysqls.database.acmeco.org")
+	d.Report(name, "mysqls.database.acmeco.org", true, nil)
 	for range 2 {
 		now = now.Add(publishInterval)
 		d.toPublish(name, now)
@@ -113,22 +114,22 @@ func TestDefinitionThatIsRefusedAndServedInTurn(t *testing.T) {
 	}
 	look() // It creates the profile.
 	look() // It writes the status.
-	r.definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "")
+	r.definitions.Report(c.Name, crd, true, &condition.Error{Reason: "ForeignDefinition"})
 	reason, before, again := look()
 	if reason != fleetv1alpha1.ReasonDefinitionsRefused || again != 0 {
 		t.Errorf("want the first change published at once, got %s, and more after %s", reason, again)
 	}
 	for range 5 {
-		r.definitions.DefinitionServed(c.Name, crd)
+		r.definitions.Report(c.Name, crd, true, nil)
 		if _, version, again := look(); version != before || again <= 0 || again > publishInterval {
 			t.Errorf("want nothing written now, %s became %s, and something soon, got %s", before, version, again)
 		}
-		r.definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "")
+		r.definitions.Report(c.Name, crd, true, &condition.Error{Reason: "ForeignDefinition"})
 		if _, version, _ := look(); version != before {
 			t.Errorf("want nothing written, %s became %s", before, version)
 		}
 	}
-	r.definitions.DefinitionServed(c.Name, crd)
+	r.definitions.Report(c.Name, crd, true, nil)
 	clock.Step(publishInterval)
 	if reason, _, again := look(); reason != fleetv1alpha1.ReasonAllServed || again != 0 {
 		t.Errorf("want the last change published, got %s, and more after %s", reason, again)

@@ -17,7 +17,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
-	"github.com/masthead-dev/masthead/pkg/install"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -28,17 +27,6 @@ func (silent) Definition(mcr.ClusterName, string, bool) {}
 func (silent) ForgetDefinition(mcr.ClusterName, string) {}
 func (silent) ForgetCluster(mcr.ClusterName)            {}
 
-// heard records the messages that a Reporter receives.
-type heard struct {
-	install.NopReporter
-
-	messages []string
-}
-
-func (h *heard) DefinitionRefused(_ mcr.ClusterName, _, _, message string) {
-	h.messages = append(h.messages, message)
-}
-
 func requestFor(crd string) mcreconcile.Request {
 	req := mcreconcile.Request{ClusterName: "w1"}
 	req.NamespacedName = types.NamespacedName{Name: crd}
@@ -46,7 +34,7 @@ func requestFor(crd string) mcreconcile.Request {
 }
 
 func TestContentOfDefinitionsThatTheHubWithdrewIsForgotten(t *testing.T) {
-	r := New(Options{Reporter: install.NopReporter{}, Metrics: silent{}})
+	r := New(Options{Metrics: silent{}})
 	r.wanted["withdrawn"], r.wanted["not-for-this-cluster"] = wantedDefinition{}, wantedDefinition{}
 	w := index.NewCluster(index.Connection{Name: "w1"})
 	r.forget(w, requestFor("withdrawn"), looked{})
@@ -57,12 +45,16 @@ func TestContentOfDefinitionsThatTheHubWithdrewIsForgotten(t *testing.T) {
 }
 
 func TestReporterHearsWhyADefinitionIsRefusedNow(t *testing.T) {
-	reporter, recorder := &heard{}, events.NewFakeRecorder(10)
+	var messages []string
+	reporter := func(_ mcr.ClusterName, _ string, _ bool, problem *condition.Error) {
+		messages = append(messages, problem.Message)
+	}
+	recorder := events.NewFakeRecorder(10)
 	r := New(Options{Reporter: reporter, Recorder: recorder, Metrics: silent{}})
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
 		r.report(t.Context(), connection.Cluster{}, requestFor("a"), &condition.Error{Reason: "Foreign", Message: message})
 	}
-	if diff := cmp.Diff([]string{"It is that of A.", "It is that of B."}, reporter.messages); diff != "" {
+	if diff := cmp.Diff([]string{"It is that of A.", "It is that of B."}, messages); diff != "" {
 		t.Errorf("want each message (-want +got):\n%s", diff)
 	}
 	if len(recorder.Events) != 1 {
