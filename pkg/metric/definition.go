@@ -60,7 +60,7 @@ func (d Definition) LabelNames() []string {
 func NewGauge(reg prometheus.Registerer, d Definition) *prometheus.GaugeVec {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, d.LabelNames())
 	note(reg, d, TypeGauge)
-	register(reg, v)
+	Register(reg, v)
 	return v
 }
 
@@ -68,7 +68,7 @@ func NewGauge(reg prometheus.Registerer, d Definition) *prometheus.GaugeVec {
 func NewCounter(reg prometheus.Registerer, d Definition) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.LabelNames())
 	note(reg, d, TypeCounter)
-	register(reg, v)
+	Register(reg, v)
 	return v
 }
 
@@ -78,7 +78,7 @@ func NewHistogram(reg prometheus.Registerer, d Definition) *prometheus.Histogram
 		Name: d.Name, Help: d.Help, Buckets: d.Buckets,
 	}, d.LabelNames())
 	note(reg, d, TypeHistogram)
-	register(reg, v)
+	Register(reg, v)
 	return v
 }
 
@@ -107,10 +107,11 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 // RegisterGauges registers a gauge whose values are computed on collection: each emits them. It panics if the name is
 // already registered.
 func RegisterGauges(reg prometheus.Registerer, d Definition, each func(emit func(value float64, labels ...string))) {
-	reg.MustRegister(gauges{desc: NewGaugeDesc(reg, d), each: each})
+	Register(reg, gauges{desc: NewGaugeDesc(reg, d), each: each})
 }
 
-func register(reg prometheus.Registerer, c prometheus.Collector) {
+// Register registers a collector, unless the Registerer is nil.
+func Register(reg prometheus.Registerer, c prometheus.Collector) {
 	if reg != nil {
 		reg.MustRegister(c)
 	}

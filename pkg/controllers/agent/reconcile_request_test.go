@@ -78,7 +78,7 @@ func TestRequestsReconcile(t *testing.T) {
 
 func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
-	r := (&requirementReconciler{hub: idleHub(), clock: now}).complete(0, 0)
+	r := (&requirementReconciler{hub: idleHub(), clock: now, metrics: downstream.New(nil)}).complete(0, 0)
 	// No failure is retried during the test.
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[multicluster.ObjectRequest](time.Hour, time.Hour)
 	q := workqueue.NewTypedRateLimitingQueue(limiter)
@@ -130,7 +130,7 @@ func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 // TestConflictIsRetriedSoonAfterManyFailures: no event follows a conflict whose object was read.
 func TestConflictIsRetriedSoonAfterManyFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := (&requirementReconciler{hub: idleHub(), clock: clock.RealClock{}}).complete(0, 0)
+		r := (&requirementReconciler{hub: idleHub(), clock: clock.RealClock{}, metrics: downstream.New(nil)}).complete(0, 0)
 		q := workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[multicluster.ObjectRequest](time.Hour, time.Hour))
 		defer q.ShutDown()

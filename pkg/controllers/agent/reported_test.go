@@ -97,6 +97,7 @@ func queueingAgent(t *testing.T) (*agent, *index.Cluster, workqueue.TypedRateLim
 	h.Clusters.Add(t.Context(), w.Name, w)
 	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
+		metrics: downstream.New(nil),
 	}).complete(0, 0)
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[multicluster.ObjectRequest]())
 	t.Cleanup(q.ShutDown)
@@ -142,6 +143,7 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	during := &duringClock{PassiveClock: clock.RealClock{}}
 	r := (&requirementReconciler{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: during, identities: &hubaccess.Clients{},
+		metrics: downstream.New(nil),
 	}).complete(0, 0)
 	req := multicluster.ObjectRequest{ClusterName: "w1"}
 	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
@@ -178,7 +180,9 @@ func TestWritesAreNoted(t *testing.T) {
 	h := idleHub()
 	w := idleWorkload(t, "w1", index.Identity{})
 	h.Watcher = w.Watcher
-	r := (&requirementReconciler{hub: h, workloads: h.Clusters, clock: testingclock.NewFakePassiveClock(time.Now())}).complete(0, 0)
+	r := (&requirementReconciler{
+		hub: h, workloads: h.Clusters, clock: testingclock.NewFakePassiveClock(time.Now()), metrics: downstream.New(nil),
+	}).complete(0, 0)
 	parse := func(uid, version string) *unstructured.Unstructured {
 		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'`+uid+`','resourceVersion':'`+version+`'}}`)
 	}

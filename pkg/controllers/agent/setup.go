@@ -71,10 +71,7 @@ func setup(mgr mcmanager.Manager, o Options) (*agent, error) {
 
 func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	local := mgr.GetLocalManager()
-	a := &agent{fleet: o.Fleet}
-	if o.Registerer != nil {
-		a.metrics = downstream.New(o.Registerer)
-	}
+	a := &agent{fleet: o.Fleet, metrics: downstream.New(o.Registerer)}
 	a.workloads = index.NewClusters(index.ClustersOptions{
 		Engaged: a.engaged, Disengaged: a.disengaged, Queued: func(w *index.Cluster) { a.hub.EnqueueDefinitions(w) },
 		Handle: a.handleWorkload, Identify: a.identify, Fleet: o.Fleet,
@@ -94,10 +91,8 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
 	a.hub.Watcher.Set(index.OwnerFixed, crossplane.XRDKind, crossplane.HubCRDKind, crossplane.HubSecretKind)
-	if o.Registerer != nil {
-		index.RegisterOrphans(o.Registerer, a.hub)
-		index.RegisterMemory(o.Registerer, a.hub)
-	}
+	index.RegisterOrphans(o.Registerer, a.hub)
+	index.RegisterMemory(o.Registerer, a.hub)
 
 	a.requirements = (&requirementReconciler{
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet, classes: local.GetClient(),
@@ -105,10 +100,8 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		clock:      o.Clock, protected: o.ProtectedNamespaces, metrics: a.metrics,
 	}).complete(o.FirstStatusPatience, o.InFlightGrace)
 	a.hub.Changed = a.requirements.hubChanged
-	if o.Registerer != nil {
-		hubaccess.RegisterMetrics(o.Registerer, a.requirements.identities)
-		index.RegisterClaims(o.Registerer, a.requirements.ledger)
-	}
+	hubaccess.RegisterMetrics(o.Registerer, a.requirements.identities)
+	index.RegisterClaims(o.Registerer, a.requirements.ledger)
 	a.definitions = definition.New(definition.Options{
 		Hub: a.hub, Workloads: a.workloads, Fleet: o.Fleet,
 		Classes: local.GetClient(), HubReader: local.GetAPIReader(),

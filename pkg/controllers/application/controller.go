@@ -140,9 +140,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	if r.rollup, err = rollup.Setup(local, o.Fleet, o.Sources, o.Clock, o.SkipNameValidation); err != nil {
 		return nil, err
 	}
-	if o.Registerer != nil {
-		r.metrics = NewMetrics(o.Registerer, r.rollup, o.MetricsPerApplication)
-	}
+	r.metrics = NewMetrics(o.Registerer, r.rollup, o.MetricsPerApplication)
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
 		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,

@@ -35,7 +35,7 @@ const (
 // decides how many exist.
 const seriesPerCluster = 500
 
-// Metrics counts writes. A nil *Metrics counts none.
+// Metrics counts writes.
 type Metrics struct {
 	writes *prometheus.CounterVec
 }
@@ -63,16 +63,12 @@ func NewMetrics(reg prometheus.Registerer, c *rollup.Collector, perApplication b
 
 // wrote counts a write to a cluster.
 func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
-	if m != nil {
-		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
-	}
+	m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 }
 
 // forgetCluster deletes the series of a cluster.
 func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
-	if m != nil {
-		m.writes.DeletePartialMatch(metric.ClusterLabels(cluster))
-	}
+	m.writes.DeletePartialMatch(metric.ClusterLabels(cluster))
 }
 
 // registerTotals publishes the totals of each cluster.

@@ -184,8 +184,8 @@ func collecting(perApplication bool) (*reconciler, *prometheus.Registry) {
 	return r, registry
 }
 
-func TestNilMetrics(*testing.T) {
-	var m *Metrics
+func TestMetricsWithoutARegisterer(*testing.T) {
+	m := NewMetrics(nil, rollup.NewCollector(clock.RealClock{}), true)
 	m.wrote("c", writeStatus)
 	m.forgetCluster("c")
 }

@@ -103,11 +103,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	r := &reconciler{
 		fleet: o.Fleet, classes: local.GetClient(), requestTimeout: o.RequestTimeout, clock: o.Clock,
 	}
-	var metrics *Metrics
-	if o.Registerer != nil {
-		metrics = NewMetrics(o.Registerer)
-	}
-	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, metrics)
+	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, NewMetrics(o.Registerer))
 	r.workloads = newWorkloads(r.reports, o.Users, o.Clock.Now)
 	r.hub = newHub(r.enqueueAll)
 

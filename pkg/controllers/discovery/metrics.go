@@ -11,8 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics publishes the metrics of discovery. A cluster's series are deleted when it is disengaged. A nil *Metrics
-// publishes nothing.
+// Metrics publishes the metrics of discovery. A cluster's series are deleted when it is disengaged.
 type Metrics struct {
 	objects   *prometheus.GaugeVec
 	served    *prometheus.GaugeVec
@@ -54,43 +53,29 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
-	if m != nil {
-		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
-	}
+	m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 }
 
 func (m *Metrics) kind(cluster mcr.ClusterName, crd string, objects int, served bool) {
-	if m == nil {
-		return
-	}
 	m.objects.WithLabelValues(metric.ClusterValues(cluster, crd)...).Set(float64(objects))
 	m.served.WithLabelValues(metric.ClusterValues(cluster, crd)...).Set(gauge(served))
 }
 
 func (m *Metrics) forgetKind(cluster mcr.ClusterName, crd string) {
-	if m != nil {
-		m.objects.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
-		m.served.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
-	}
+	m.objects.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
+	m.served.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
 }
 
 func (m *Metrics) protection(cluster mcr.ClusterName, protected bool) {
-	if m != nil {
-		m.protected.WithLabelValues(metric.ClusterValues(cluster)...).Set(gauge(protected))
-	}
+	m.protected.WithLabelValues(metric.ClusterValues(cluster)...).Set(gauge(protected))
 }
 
 func (m *Metrics) forgetProtection(cluster mcr.ClusterName) {
-	if m != nil {
-		m.protected.DeleteLabelValues(metric.ClusterValues(cluster)...)
-	}
+	m.protected.DeleteLabelValues(metric.ClusterValues(cluster)...)
 }
 
 // forget deletes every series of a cluster.
 func (m *Metrics) forget(cluster mcr.ClusterName) {
-	if m == nil {
-		return
-	}
 	labels := metric.ClusterLabels(cluster)
 	m.objects.DeletePartialMatch(labels)
 	m.served.DeletePartialMatch(labels)

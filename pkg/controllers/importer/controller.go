@@ -113,9 +113,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the servers that imports may name: %w", err)
 	}
-	if o.Registerer != nil {
-		minted.Register(o.Registerer)
-	}
+	minted.Register(o.Registerer)
 	ofHub := &hubObjects{hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned}
 	r := &Reconciler{
 		hubObjects: ofHub, mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify,
@@ -125,9 +123,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 			tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(o.Clock, o.Budget),
 		},
 	}
-	if o.Registerer != nil {
-		r.states.register(o.Registerer)
-	}
+	r.states.register(o.Registerer)
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[reconcile.Request]{
 		Reconciler: r, MaxConcurrentReconciles: o.MaxConcurrentReconciles, SkipNameValidation: o.SkipNameValidation,
 		ReconciliationTimeout: reconcileTimeout,

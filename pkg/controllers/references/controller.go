@@ -83,13 +83,9 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{fleet: o.Fleet, hubClass: o.HubClass, classes: local.GetClient(), resolver: references.NewResolver(), clock: o.Clock}
 	r.logs = multicluster.LogConstructor[Request](local.GetLogger(), controllerName)
-	if o.Registerer != nil {
-		r.metrics = NewMetrics(o.Registerer)
-	}
+	r.metrics = NewMetrics(o.Registerer)
 	r.workloads = newWorkloads(r)
-	if o.Registerer != nil {
-		registerGauges(o.Registerer, r)
-	}
+	registerGauges(o.Registerer, r)
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
 		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,

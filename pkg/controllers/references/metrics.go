@@ -10,7 +10,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics counts filled-in fields. A nil Metrics counts none.
+// Metrics counts filled-in fields.
 type Metrics struct {
 	fields *prometheus.CounterVec
 }
@@ -26,16 +26,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 
 // filled counts filled-in fields.
 func (m *Metrics) filled(cluster mcr.ClusterName, fields int) {
-	if m != nil {
-		m.fields.WithLabelValues(metric.ClusterValues(cluster)...).Add(float64(fields))
-	}
+	m.fields.WithLabelValues(metric.ClusterValues(cluster)...).Add(float64(fields))
 }
 
 // forgetCluster deletes the series of a cluster.
 func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
-	if m != nil {
-		m.fields.DeletePartialMatch(metric.ClusterLabels(cluster))
-	}
+	m.fields.DeletePartialMatch(metric.ClusterLabels(cluster))
 }
 
 // registerGauges publishes the objects with references, and the kinds that declare them: if one cannot be watched, no

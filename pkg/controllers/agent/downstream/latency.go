@@ -31,7 +31,7 @@ func ChangesClaim(e kindwatch.Event) bool {
 
 // ObservePushed records that the hub matches the claim of an entry.
 func (m *Metrics) ObservePushed(cluster mcr.ClusterName, e *index.Entry, seen index.Changes, now time.Time) {
-	if m != nil && !seen.Claim.IsZero() {
+	if !seen.Claim.IsZero() {
 		m.claimToHub.WithLabelValues(metric.ClusterValues(cluster)...).Observe(now.Sub(seen.Claim).Seconds())
 	}
 	e.Changes.Settle(index.Changes{Claim: seen.Claim})
@@ -39,7 +39,7 @@ func (m *Metrics) ObservePushed(cluster mcr.ClusterName, e *index.Entry, seen in
 
 // ObserveShown records that the claim of an entry shows the hub's status.
 func (m *Metrics) ObserveShown(cluster mcr.ClusterName, e *index.Entry, seen index.Changes, now time.Time) {
-	if m != nil && !seen.Hub.IsZero() {
+	if !seen.Hub.IsZero() {
 		m.hubToStatus.WithLabelValues(metric.ClusterValues(cluster)...).Observe(now.Sub(seen.Hub).Seconds())
 	}
 	e.Changes.Settle(index.Changes{Hub: seen.Hub})

@@ -24,8 +24,7 @@ const (
 	WriteRelease    = "release"
 )
 
-// Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
-// publishes nothing.
+// Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged.
 type Metrics struct {
 	writes                  *prometheus.CounterVec
 	definitions             *prometheus.GaugeVec
@@ -71,16 +70,11 @@ func New(reg prometheus.Registerer) *Metrics {
 
 // Wrote counts a write to a cluster, or to the hub for it.
 func (m *Metrics) Wrote(cluster mcr.ClusterName, what string) {
-	if m != nil {
-		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
-	}
+	m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 }
 
 // Definition records whether a definition offered to a cluster is there as in the hub.
 func (m *Metrics) Definition(cluster mcr.ClusterName, crd string, served bool) {
-	if m == nil {
-		return
-	}
 	value := 0.0
 	if served {
 		value = 1
@@ -90,16 +84,11 @@ func (m *Metrics) Definition(cluster mcr.ClusterName, crd string, served bool) {
 
 // ForgetDefinition drops the series of a definition.
 func (m *Metrics) ForgetDefinition(cluster mcr.ClusterName, crd string) {
-	if m != nil {
-		m.definitions.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
-	}
+	m.definitions.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
 }
 
 // ForgetCluster deletes every series of a cluster.
 func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
-	if m == nil {
-		return
-	}
 	labels := metric.ClusterLabels(cluster)
 	m.writes.DeletePartialMatch(labels)
 	m.definitions.DeletePartialMatch(labels)

@@ -32,7 +32,7 @@ type orphans struct {
 
 // RegisterOrphans registers a collector of orphans and strays in a hub. It panics if one is registered already.
 func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
-	reg.MustRegister(&orphans{
+	metric.Register(reg, &orphans{
 		hub: h,
 		orphans: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_agent_orphans",
