@@ -20,7 +20,6 @@ import (
 // Defaults of Options.
 const (
 	DefaultMaxConcurrentReconciles = 32
-	DefaultReconciliationTimeout   = time.Minute
 	DefaultFirstStatusPatience     = 2 * time.Second
 	DefaultInFlightGrace           = 10 * time.Second
 	DefaultCredentialsPoll         = 45 * time.Second
@@ -48,9 +47,6 @@ type Options struct {
 	// MaxConcurrentReconciles and MaxInFlightPerCluster limit concurrent reconciles.
 	MaxConcurrentReconciles int
 	MaxInFlightPerCluster   int
-
-	// ReconciliationTimeout is the timeout of a reconcile.
-	ReconciliationTimeout time.Duration
 
 	// FirstStatusPatience is how long the condition AgentSynced of a new claim waits for the hub's first status, so that
 	// both are one write.
@@ -91,9 +87,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
-	}
-	if o.ReconciliationTimeout <= 0 {
-		o.ReconciliationTimeout = DefaultReconciliationTimeout
 	}
 	if o.FirstStatusPatience <= 0 {
 		o.FirstStatusPatience = DefaultFirstStatusPatience

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
@@ -25,6 +26,9 @@ import (
 
 // definitionControllerName is the name of the controller of definitions, in metrics, logs and events.
 const definitionControllerName = "agent-definitions"
+
+// reconcileTimeout ends a reconcile that hangs.
+const reconcileTimeout = time.Minute
 
 // agent connects the two controllers, the hub and the workload clusters.
 type agent struct {
@@ -116,7 +120,7 @@ func (a *agent) addDefinitionController(mgr mcmanager.Manager, o Options) error 
 	c, err := multicluster.NewController(definitionControllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
 		Reconciler: a.definitions, Gate: o.Gate,
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MaxInFlightPerCluster: o.MaxInFlightPerCluster,
-		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+		ReconciliationTimeout: reconcileTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot create the controller %q: %w", definitionControllerName, err)
@@ -135,7 +139,7 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 	c, err := multicluster.NewController(index.ControllerName, mgr, multicluster.ControllerOptions[multicluster.ObjectRequest]{
 		Reconciler: a.requirements, Clusters: a.workloads, Gate: o.Gate,
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MaxInFlightPerCluster: o.MaxInFlightPerCluster,
-		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+		ReconciliationTimeout: reconcileTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot create the controller %q: %w", index.ControllerName, err)

@@ -27,10 +27,12 @@ import (
 // controllerName is the name of the controller in metrics, logs and events.
 const controllerName = "discovery"
 
+// reconcileTimeout ends a reconcile that hangs.
+const reconcileTimeout = time.Minute
+
 // Defaults of Options.
 const (
 	DefaultMaxConcurrentReconciles = 16
-	DefaultReconciliationTimeout   = time.Minute
 	DefaultRequestTimeout          = 10 * time.Second
 )
 
@@ -52,9 +54,8 @@ type Options struct {
 	// MaxConcurrentReconciles bounds how many clusters are reconciled at once.
 	MaxConcurrentReconciles int
 
-	// ReconciliationTimeout ends a reconcile that hangs, RequestTimeout one request to a workload cluster.
-	ReconciliationTimeout time.Duration
-	RequestTimeout        time.Duration
+	// RequestTimeout ends a request to a workload cluster that hangs.
+	RequestTimeout time.Duration
 
 	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue.
 	Registerer   prometheus.Registerer
@@ -79,9 +80,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
-	}
-	if o.ReconciliationTimeout <= 0 {
-		o.ReconciliationTimeout = DefaultReconciliationTimeout
 	}
 	if o.RequestTimeout <= 0 {
 		o.RequestTimeout = DefaultRequestTimeout
@@ -120,7 +118,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
 		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles,
-		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+		ReconciliationTimeout: reconcileTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the controller %q: %w", controllerName, err)

@@ -25,11 +25,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// Defaults of Options.
-const (
-	DefaultMaxConcurrentReconciles = 16
-	DefaultReconciliationTimeout   = time.Minute
-)
+// DefaultMaxConcurrentReconciles is a default of Options.
+const DefaultMaxConcurrentReconciles = 16
+
+// reconcileTimeout ends a reconcile that hangs.
+const reconcileTimeout = time.Minute
 
 // Options configure the controller.
 type Options struct {
@@ -44,9 +44,6 @@ type Options struct {
 
 	// MaxConcurrentReconciles bounds how many objects are reconciled at once.
 	MaxConcurrentReconciles int
-
-	// ReconciliationTimeout ends a reconcile that hangs.
-	ReconciliationTimeout time.Duration
 
 	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue.
 	Registerer   prometheus.Registerer
@@ -65,9 +62,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
-	}
-	if o.ReconciliationTimeout <= 0 {
-		o.ReconciliationTimeout = DefaultReconciliationTimeout
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -88,7 +82,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	registerGauges(o.Registerer, r)
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
 		Reconciler: r, Clusters: r.workloads, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
-		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+		ReconciliationTimeout: reconcileTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot create the controller %q: %w", controllerName, err)
