@@ -17,7 +17,7 @@ import (
 )
 
 // hubRequests makes client-go count requests to the hub alone. The owner of a workload cluster chooses its host and its
-// status codes: each would be a series that stays. What is asked of clusters masthead_cluster_requests_total counts.
+// status codes: each would be a series that stays. Those to clusters have masthead_cluster_requests_total.
 type hubRequests struct {
 	clientmetrics.ResultMetric
 

@@ -36,7 +36,7 @@ var optional = map[observedField]string{
 	{reflection.GKECluster, "controlPlaneEndpointsConfig.dnsEndpointConfig.endpoint"}: "cluster-scoped",
 }
 
-// TestProvidersHaveWhatIsRead: of a provider, no field is read that it does not have, whatever its version calls it.
+// TestProvidersHaveWhatIsRead: of a provider, no field is read that its version does not have.
 func TestProvidersHaveWhatIsRead(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
