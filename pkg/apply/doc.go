@@ -14,4 +14,6 @@
 //
 // What other managers own is not touched: an empty map that is wanted means that it has no entries of ours, and those
 // of others stay in it. That is what server-side apply does, and two managers would otherwise fight.
+//
+// Status is none of this: it is conditional on the UID alone, and takes fields over from other managers.
 package apply
