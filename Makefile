@@ -83,7 +83,7 @@ guards: ## Remove each guard of the controllers in turn, and walk until that doe
 	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),2) go test -C test -tags guards ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
 
 .PHONY: webhooks
-webhooks: controlplane ## Run the importer's tests with the webhooks of Cluster API's providers, compiled (a quarter of an hour once), record what they refuse (docs/design/importer-webhooks.md), and compare their reconcilers with the emulators.
+webhooks: controlplane ## Run the importer's tests with the webhooks of Cluster API's providers, compiled (a quarter of an hour once), record what they refuse (docs/design/importer-webhooks.md), and compare their reconcilers with the emulators. MASTHEAD_PROVIDER_CRDS=DIR:DIR takes the CRDs of provider-azure and provider-gcp from checkouts of their newest versions (package/crds).
 	@hack/webhooks.sh
 
 .PHONY: fuzz

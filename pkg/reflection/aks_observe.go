@@ -185,8 +185,7 @@ func (r *reader) aksDefaultPool(b block) {
 	// Azure has a default pool in System mode, and of Linux; the cluster's block does not say so.
 	pool := NodePool{Name: name, Mode: "System", OSType: "Linux"}
 	aksPool(b, &pool)
-	// Newer providers have no taints of it but that of onlyCriticalAddonsEnabled.
-	pool.Taints = b.optional().parseTaints("nodeTaints")
+	pool.Taints = b.parseTaints("nodeTaints")
 	if t := b.text("type"); t != "" && t != "VirtualMachineScaleSets" {
 		b.note("type", t, "Cluster API supports scale sets only")
 	}
