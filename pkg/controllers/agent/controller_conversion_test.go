@@ -64,7 +64,15 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	})
 	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 
-	// The hub's administrator has migrated the hub's stored objects, and removes the old version.
+	// The hub's administrator migrates the stored object by an update that changes nothing, and removes the old version.
+	f.Within("the object is stored in the new version", func() error {
+		u := f.NewClaim(f.Target, "db")
+		u.SetAPIVersion(f.Group + "/v1beta1")
+		if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		return f.Hub.Update(f.Ctx, u)
+	})
 	crd := f.ClaimCRD()
 	f.Within("the hub has converted its objects", func() error {
 		if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
