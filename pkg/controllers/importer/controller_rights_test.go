@@ -16,14 +16,11 @@ import (
 	"strings"
 	"sync"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
-
-	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // serviceAccount is the one to which config/rbac and config/imports grant rights. The importers of these tests have
@@ -208,37 +205,6 @@ func (w *world) grant(ctx context.Context) error {
 			binding.Name = role.Name
 			if err := errors.Join(w.Client.Create(ctx, role), w.Client.Create(ctx, binding)); err != nil {
 				return fmt.Errorf("cannot grant the rights of %s: %w", dir, err)
-			}
-			if err := w.waitForRights(ctx, role); err != nil {
-				return fmt.Errorf("the hub does not know the rights of %s: %w", dir, err)
-			}
-		}
-	}
-	return nil
-}
-
-// waitForRights waits until the hub's authorizer knows a role. With a part of its rights, the importer tries what it
-// never does with all.
-func (w *world) waitForRights(ctx context.Context, role *rbacv1.ClusterRole) error {
-	user := rights.asServiceAccount(w.Config).Impersonate
-	for _, rule := range role.Rules {
-		for _, resource := range rule.Resources {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: user.UserName, Groups: user.Groups,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.APIGroups[0], Verb: rule.Verbs[0]},
-			}}
-			attributes := review.Spec.ResourceAttributes
-			attributes.Resource, attributes.Subresource, _ = strings.Cut(resource, "/")
-			if len(rule.ResourceNames) > 0 {
-				attributes.Name = rule.ResourceNames[0]
-			}
-			err := testenv.Poll(ctx, testenv.Patience, func(ctx context.Context) (bool, error) {
-				answer := review.DeepCopy()
-				err := w.Client.Create(ctx, answer)
-				return answer.Status.Allowed, err
-			})
-			if err != nil {
-				return fmt.Errorf("%s %s: %w", rule.Verbs[0], resource, err)
 			}
 		}
 	}
