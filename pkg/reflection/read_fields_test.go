@@ -27,8 +27,8 @@ type observedField struct {
 }
 
 // TestProvidersHaveWhatIsRead compares a record of the fields that are read, and of the groups that have them, with the
-// providers: their cluster-scoped groups in the pinned versions, and the namespaced ones. Those of Azure and Google Cloud
-// are made, or with MASTHEAD_PROVIDER_CRDS those of the newest versions.
+// providers: their cluster-scoped groups in the pinned versions, and the namespaced ones. Those of Azure and Google
+// Cloud are made, or with MASTHEAD_PROVIDER_CRDS those of the newest versions.
 func TestProvidersHaveWhatIsRead(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
