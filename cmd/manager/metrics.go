@@ -17,15 +17,15 @@ import (
 )
 
 // hubRequests makes client-go count requests to the hub alone. The owner of a workload cluster chooses its host and its
-// status codes: each would be a series that stays. Those to clusters have masthead_cluster_requests_total.
+// status codes: each would be a series that stays. masthead_cluster_requests_total counts those to clusters.
 type hubRequests struct {
 	clientmetrics.ResultMetric
 
 	host atomic.Pointer[string]
 }
 
-// countsRequests is there before any client is, since clients read the variable of client-go without a lock.
-var countsRequests = func() *hubRequests {
+// requestMetric is there before any client is, since clients read the variable of client-go without a lock.
+var requestMetric = func() *hubRequests {
 	m := &hubRequests{ResultMetric: clientmetrics.RequestResult}
 	clientmetrics.RequestResult = m
 	return m
@@ -58,7 +58,7 @@ func (m *hubRequests) setHub(cfg *rest.Config) error {
 // The returned context ends with the given one, and when the endpoint fails, which is then its cause. The returned
 // function stops the endpoint and waits for its end.
 func serveMetrics(ctx context.Context, cfg *rest.Config, o MetricsOptions, level http.Handler) (context.Context, func(), error) {
-	if err := countsRequests.setHub(cfg); err != nil {
+	if err := requestMetric.setHub(cfg); err != nil {
 		return nil, nil, err
 	}
 	mo := metricsserver.Options{BindAddress: o.BindAddress, CertDir: o.CertDir}

@@ -17,15 +17,15 @@ import (
 
 // TestWorkloadClustersMakeNoSeries: an API server answers with any status codes.
 func TestWorkloadClustersMakeNoSeries(t *testing.T) {
-	before := countsRequests.host.Load()
-	t.Cleanup(func() { countsRequests.host.Store(before) })
+	before := requestMetric.host.Load()
+	t.Cleanup(func() { requestMetric.host.Store(before) })
 	for name, isHub := range map[string]bool{"Workload": false, "Hub": true} {
 		code := http.StatusOK
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 		t.Cleanup(server.Close)
 		cfg := &rest.Config{Host: server.URL, QPS: -1}
 		if isHub {
-			if err := countsRequests.setHub(cfg); err != nil {
+			if err := requestMetric.setHub(cfg); err != nil {
 				t.Fatal(err)
 			}
 		}
