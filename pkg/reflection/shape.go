@@ -54,7 +54,7 @@ func (b block) optional() block {
 	return b
 }
 
-// renamed is the name of a field that newer providers call otherwise: that of its value, or else that in the schema.
+// renamed is the name of a field that newer providers renamed: the one that has a value, else the one in the schema.
 func (b block) renamed(newer, older string) string {
 	value, _ := b.value(newer)
 	if _, isOld := b.value(older); (value == nil || value == "") && (isOld || b.lacks(newer) && !b.lacks(older)) {

@@ -137,11 +137,11 @@ func (r *pluginRunner) run(ctx context.Context, namespace string, a access) (kub
 	return kubeconfig, expiry(status, r.clock.Now()), err //nolint:wrapcheck // An InvalidError.
 }
 
-// expiry is when credentials expire: the certificate may before the time that the plugin says. Zero means never. An
-// expired certificate says nothing: what is rejected is tried again with back-off.
+// expiry is when credentials expire: at the plugin's timestamp or with the certificate, whichever is earlier. Zero means
+// never. An expired certificate is ignored: rejected credentials are read again with back-off.
 func expiry(s *clientauthenticationv1.ExecCredentialStatus, now time.Time) metav1.Time {
 	expires := ptr.Deref(s.ExpirationTimestamp, metav1.Time{})
-	chain, err := cert.ParseCertsPEM([]byte(s.ClientCertificateData)) // An error is none, or one that is refused.
+	chain, err := cert.ParseCertsPEM([]byte(s.ClientCertificateData)) // Parse refuses one that is malformed.
 	if err == nil && chain[0].NotAfter.After(now) && (expires.IsZero() || chain[0].NotAfter.Before(expires.Time)) {
 		expires.Time = chain[0].NotAfter
 	}
