@@ -17,8 +17,9 @@ import (
 )
 
 // Reporter receives the state of a definition in a workload cluster. It must not block. wanted is false once the
-// definition is no longer meant for the cluster, or the cluster is gone. problem is nil if the cluster has the definition
-// and the objects that belong to it; its reason is one of the installer's constants, its message is for users.
+// definition is no longer meant for the cluster, or the cluster is gone. problem is nil if the cluster has the
+// definition and the objects that belong to it; its reason is one of the installer's constants, its message is for
+// users.
 type Reporter func(cluster mcr.ClusterName, crd string, wanted bool, problem *condition.Error)
 
 // Reports publishes the state of definitions in workload clusters: always to a Reporter, and once per reason as an

@@ -137,7 +137,7 @@ func (r *pluginRunner) run(ctx context.Context, namespace string, a access) (kub
 	return kubeconfig, expiry(status, r.clock.Now()), err //nolint:wrapcheck // An InvalidError.
 }
 
-// expiry is when credentials expire: at the plugin's timestamp or with the certificate, whichever is earlier. Zero means
+// expiry is when credentials expire: at the plugin's timestamp or with the certificate, the earlier of both. Zero means
 // never. An expired certificate is ignored: rejected credentials are read again with back-off.
 func expiry(s *clientauthenticationv1.ExecCredentialStatus, now time.Time) metav1.Time {
 	expires := ptr.Deref(s.ExpirationTimestamp, metav1.Time{})
